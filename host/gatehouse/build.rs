@@ -72,14 +72,19 @@ fn embed(name: &str, folder: &Path) -> io::Result<String> {
             let path = entry?.path();
             if path.is_dir() {
                 // Left behind by trying a template.
-                let made = ["__pycache__", "node_modules", ".venv", "build", "target"];
-                folders.extend(Some(path).filter(|path| !made.iter().any(|name| path.ends_with(name))));
+                let output_folders = ["__pycache__", "node_modules", ".venv", "build", "target"];
+                folders.extend(
+                    Some(path).filter(|path| !output_folders.iter().any(|name| path.ends_with(name))),
+                );
                 continue;
             }
-            let shown = path.strip_prefix(folder).map_err(io::Error::other)?.to_string_lossy().into_owned();
-            files.insert(shown.trim_end_matches(".in").to_owned(), path);
+            let relative_path =
+                path.strip_prefix(folder).map_err(io::Error::other)?.to_string_lossy().into_owned();
+            files.insert(relative_path.trim_end_matches(".in").to_owned(), path);
         }
     }
-    let files = files.iter().map(|(shown, path)| format!("    ({shown:?}, include_str!({path:?})),\n"));
+    let files = files
+        .iter()
+        .map(|(relative_path, path)| format!("    ({relative_path:?}, include_str!({path:?})),\n"));
     Ok(format!("const {name}: &[(&str, &str)] = &[\n{}];\n", files.collect::<String>()))
 }

@@ -39,7 +39,7 @@ impl ArchiveEntry {
 pub(crate) fn tar_gz(mut entries: Vec<ArchiveEntry>, level: Compression) -> Result<Vec<u8>> {
     let folders: BTreeSet<String> = entries.iter().flat_map(|entry| parents(&entry.path)).collect();
     entries.extend(folders.into_iter().map(|path| ArchiveEntry::program(path, "")));
-    entries.sort_by(|one, other| one.path.cmp(&other.path));
+    entries.sort_by(|a, b| a.path.cmp(&b.path));
     // The gzip header would otherwise contain the time and the system.
     let packed = GzBuilder::new().mtime(0).operating_system(255).write(Vec::new(), level);
     let mut archive = tar::Builder::new(packed);

@@ -41,8 +41,8 @@ fn run(options: &Options) -> Result<()> {
     fs::create_dir_all(&options.out).with_context(|| format!("cannot create {}", options.out.display()))?;
     let mut sums = Vec::new();
     for format in formats::FORMATS.iter().filter(|format| options.wants(format.name)) {
-        let made = (format.make)(&product).with_context(|| format!("format {}", format.name))?;
-        for file in made {
+        let files = (format.make)(&product).with_context(|| format!("format {}", format.name))?;
+        for file in files {
             let path = options.out.join(&file.name);
             let folder = path.parent().context("file has no parent directory")?;
             fs::create_dir_all(folder)
@@ -52,7 +52,7 @@ fn run(options: &Options) -> Result<()> {
             sums.push(format!("{}  {}\n", entries::sha256_hex(&file.bytes), file.name));
         }
     }
-    sums.sort_by(|one, other| one[64..].cmp(&other[64..]));
+    sums.sort_by(|a, b| a[64..].cmp(&b[64..]));
     let list = options.out.join("SHA256SUMS");
     fs::write(&list, sums.concat()).with_context(|| format!("cannot write {}", list.display()))
 }

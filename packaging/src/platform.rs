@@ -54,8 +54,8 @@ pub(crate) const PLATFORMS: &[Platform] = &[
 impl Platform {
     pub(crate) fn from_triple(triple: &str) -> Result<&'static Self> {
         let Some(platform) = PLATFORMS.iter().find(|platform| platform.triple == triple) else {
-            let known: Vec<&str> = PLATFORMS.iter().map(|platform| platform.triple).collect();
-            bail!("unsupported target '{triple}': expected one of {}", known.join(", "));
+            let triples: Vec<&str> = PLATFORMS.iter().map(|platform| platform.triple).collect();
+            bail!("unsupported target '{triple}': expected one of {}", triples.join(", "));
         };
         Ok(platform)
     }

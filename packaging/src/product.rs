@@ -49,11 +49,11 @@ impl Product {
     pub(crate) fn load(options: &Options) -> Result<Self> {
         let version = env!("CARGO_PKG_VERSION");
         let platform = Platform::from_triple(&options.target)?;
-        let said = output(options, &["--version"])?;
-        let said = String::from_utf8_lossy(&said).trim().to_owned();
+        let stdout = output(options, &["--version"])?;
+        let reported_version = String::from_utf8_lossy(&stdout).trim().to_owned();
         ensure!(
-            said == format!("gatehouse {version}"),
-            "{} is '{said}', but the repository is at {version}; rebuild it",
+            reported_version == format!("gatehouse {version}"),
+            "{} is '{reported_version}', but the repository is at {version}; rebuild it",
             options.binary.display()
         );
         let read = fs::read(&options.binary);
@@ -85,8 +85,8 @@ impl Product {
     }
 
     pub(crate) fn text(&self, name: &str) -> Result<&[u8]> {
-        let found = self.texts.iter().find(|entry| entry.path == name);
-        Ok(&found.with_context(|| format!("no document named '{name}'"))?.bytes)
+        let document = self.texts.iter().find(|entry| entry.path == name);
+        Ok(&document.with_context(|| format!("no document named '{name}'"))?.bytes)
     }
 
     pub(crate) fn text_str(&self, name: &str) -> Result<&str> {
@@ -116,8 +116,8 @@ impl Product {
     }
 
     pub(crate) fn completion(&self, shell: &str) -> Result<&[u8]> {
-        let found = self.completions.iter().find(|(name, _)| *name == shell);
-        Ok(&found.with_context(|| format!("no completions for {shell}"))?.1)
+        let completion = self.completions.iter().find(|(name, _)| *name == shell);
+        Ok(&completion.with_context(|| format!("no completions for {shell}"))?.1)
     }
 
     pub(crate) fn needed_glibc(&self) -> Result<GlibcVersion> {
@@ -139,7 +139,7 @@ fn documentation() -> Result<Vec<ArchiveEntry>> {
             pages.push(ArchiveEntry::file(format!("docs/{name}"), page));
         }
     }
-    pages.sort_by(|one, other| one.path.cmp(&other.path));
+    pages.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(pages)
 }
 
@@ -155,7 +155,7 @@ fn machine_code(options: &Options) -> Result<Vec<ArchiveEntry>> {
     let code = paths.into_iter().filter(|path| path.extension().is_some_and(|ending| ending == "cwasm"));
     let mut entries: Vec<ArchiveEntry> = code.map(read).collect::<Result<_>>()?;
     ensure!(!entries.is_empty(), "{} has no machine code", folder.display());
-    entries.sort_by(|one, other| one.path.cmp(&other.path));
+    entries.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(entries)
 }
 

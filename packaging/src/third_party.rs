@@ -62,22 +62,22 @@ impl LicensedPackage {
 fn data(root: &Path) -> Result<Vec<LicensedPackage>> {
     let assets = root.join("host/text/assets");
     let entries = fs::read_dir(&assets).with_context(|| format!("cannot read {}", assets.display()))?;
-    let mut found = Vec::new();
+    let mut packages = Vec::new();
     for entry in entries {
         let folder = entry?.path();
         if !folder.is_dir() {
             continue;
         }
         let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        found.push(LicensedPackage {
+        packages.push(LicensedPackage {
             name,
             version: "data".to_owned(),
             licence: "see below".to_owned(),
             folder,
         });
     }
-    found.sort_by(|one, other| one.name.cmp(&other.name));
-    Ok(found)
+    packages.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(packages)
 }
 
 /// Returns the title of each crate that the binary links on a target, without build and test dependencies.
@@ -110,10 +110,10 @@ fn packages(root: &Path, triple: &str) -> Result<Vec<LicensedPackage>> {
             folder: manifest.parent()?.to_owned(),
         })
     };
-    let mut found: Vec<LicensedPackage> =
+    let mut packages: Vec<LicensedPackage> =
         metadata["packages"].as_array().into_iter().flatten().filter_map(read).collect();
-    found.sort_by(|one, other| (&one.name, &one.version).cmp(&(&other.name, &other.version)));
-    Ok(found)
+    packages.sort_by(|a, b| (&a.name, &a.version).cmp(&(&b.name, &b.version)));
+    Ok(packages)
 }
 
 /// Runs cargo without network access; the build has fetched every linked crate.
@@ -121,12 +121,12 @@ fn cargo(root: &Path, arguments: &[&str]) -> Result<Vec<u8>> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let ran = Command::new(cargo).args(arguments).args(["--offline", "--locked"]).current_dir(root).output();
     let ran = ran.context("cannot start cargo")?;
-    let said = String::from_utf8_lossy(&ran.stderr);
+    let stderr = String::from_utf8_lossy(&ran.stderr);
     ensure!(
         ran.status.success(),
         "cargo {} failed; `cargo fetch --locked` may help: {}",
         arguments.join(" "),
-        said.trim()
+        stderr.trim()
     );
     Ok(ran.stdout)
 }

@@ -88,9 +88,9 @@ fn refused() -> Vec<(&'static str, Value, &'static str)> {
 fn wrong_arguments_are_named_with_what_would_be_right() {
     let place = Place::shipped();
     let mut client = Client::start(&place, "full");
-    for (tool, arguments, said) in refused() {
+    for (tool, arguments, expected) in refused() {
         let text = client.fails(tool, arguments);
-        assert!(text.starts_with(said), "{said}\n{text}");
+        assert!(text.starts_with(expected), "{expected}\n{text}");
         assert!(text.contains("\nExpected: {"), "the right schema is shown: {text}");
         assert!(text.len() < 8_000, "{} bytes", text.len());
     }

@@ -96,7 +96,7 @@ fn the_time_of_a_call_stands_still_while_a_person_thinks() {
 }
 
 #[test]
-fn what_is_not_granted_or_cannot_be_shown_is_said() {
+fn an_error_names_what_is_not_granted_or_cannot_be_shown() {
     let place = Place::with(&PRESETS.replace("\"elicitation\", ", ""), &["asker", "echo"]);
     let mut asked = client(&place, json!({"elicitation": {}}));
     let denied = asked.fails("ask", json!({"message": "How many?"}));
@@ -111,8 +111,8 @@ fn what_is_not_granted_or_cannot_be_shown_is_said() {
     let refused = able.fails("ask", json!({"message": "How many?", "form": nested}));
     assert!(refused.contains("the field 'a' of its form"), "{refused}");
     let call = place.run(&["call", "ask", "{\"message\": \"How many?\"}", "--preset", "all"]);
-    let said = format!("{}{}", call.stdout(), call.stderr());
-    assert!(said.contains("the caller is not an MCP client"), "{said}");
+    let output = format!("{}{}", call.stdout(), call.stderr());
+    assert!(output.contains("the caller is not an MCP client"), "{output}");
 }
 
 #[test]
@@ -124,7 +124,10 @@ fn messages_go_to_clients_that_asked_for_them() {
     assert_eq!(client.request("logging/setLevel", json!({"level": "info"}))["result"], json!({}));
     assert_eq!(client.text("tell", json!({})), "told");
     let expected = json!({"level": "warning", "logger": "asker", "data": {"large": true}});
-    assert_eq!(client.notifications.iter().map(|told| &told["params"]).collect::<Vec<_>>(), [&expected]);
+    assert_eq!(
+        client.notifications.iter().map(|notification| &notification["params"]).collect::<Vec<_>>(),
+        [&expected]
+    );
 }
 
 #[test]
@@ -170,20 +173,20 @@ fn a_parked_call_goes_on_for_its_own_caller_alone() {
     };
     let arguments = json!({"message": "How many?", "times": 2});
     let mut params = stateless("ask", arguments);
-    let mut said = post(params.clone());
+    let mut response = post(params.clone());
     for n in 1..=2 {
-        assert_eq!(said["result"]["resultType"], "input_required", "{said}");
-        params["requestState"] = said["result"]["requestState"].clone();
+        assert_eq!(response["result"]["resultType"], "input_required", "{response}");
+        params["requestState"] = response["result"]["requestState"].clone();
         params["inputResponses"] = json!({"1": accept(n)});
         let mut other = params.clone();
         other["arguments"]["times"] = json!(5);
         assert_eq!(post(other)["error"]["code"], -32602);
-        said = post(params.clone());
+        response = post(params.clone());
     }
-    assert_eq!(text_of(&said["result"]), "{\"n\":1} {\"n\":2}", "{said}");
+    assert_eq!(text_of(&response["result"]), "{\"n\":1} {\"n\":2}", "{response}");
     let again = post(params);
     assert!(
-        again["error"]["message"].as_str().is_some_and(|why| why.contains("Call the tool again")),
+        again["error"]["message"].as_str().is_some_and(|reason| reason.contains("Call the tool again")),
         "{again}"
     );
 }

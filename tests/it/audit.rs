@@ -23,8 +23,8 @@ fn calls_are_recorded_and_held_to_a_quota_over_a_restart() {
     let none = place.run(&["audit", "verify"]);
     assert!(none.stderr().contains("there is no audit yet"), "{}", none.stderr());
     let mut client = Client::start(&place, "p");
-    for said in ["one", "two"] {
-        assert_eq!(client.text("echo", json!({"text": said})), said);
+    for word in ["one", "two"] {
+        assert_eq!(client.text("echo", json!({"text": word})), word);
     }
     let third = client.call("echo", json!({"text": "secret-three"}));
     assert_eq!(third["content"][0]["text"], "secret-three");

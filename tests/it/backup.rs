@@ -50,10 +50,10 @@ fn a_backup_may_have_a_name_that_is_not_utf_8() {
     for json in [&[][..], &["--json"]] {
         let made =
             place.command(&["backup", "--force"]).args(json).arg(name).output().expect("run gatehouse");
-        let said = String::from_utf8_lossy(&made.stdout);
+        let stdout = String::from_utf8_lossy(&made.stdout);
         assert!(
-            made.status.success() && said.contains(".tar"),
-            "{said}{}",
+            made.status.success() && stdout.contains(".tar"),
+            "{stdout}{}",
             String::from_utf8_lossy(&made.stderr)
         );
     }
@@ -116,7 +116,7 @@ impl Drop for Ends {
 }
 
 #[test]
-fn a_host_over_http_that_is_told_to_end_leaves_one_whole_file() {
+fn a_terminated_host_over_http_leaves_one_whole_file() {
     let place = empty();
     let mut command = place.command(&["serve", "--preset", "p", "--http", "127.0.0.1:0"]);
     let mut host = Ends(command.stderr(Stdio::piped()).spawn().expect("start gatehouse"));
@@ -155,9 +155,12 @@ fn a_backup_of_a_running_host_is_restored_whole_elsewhere() {
     let mut host = Client::start(&place, "p");
     host.text("keep", json!({"key": "late", "value": "also"}));
     let file = place.path("all.tar").display().to_string();
-    let told = run(&place, 0, &["backup", &file, "--json"]).json();
-    assert_eq!(told["left_out"], json!([]));
-    assert!(told["databases"]["knowledge.db"].is_u64() && told["databases"]["kv.db"].is_u64(), "{told}");
+    let report = run(&place, 0, &["backup", &file, "--json"]).json();
+    assert_eq!(report["left_out"], json!([]));
+    assert!(
+        report["databases"]["knowledge.db"].is_u64() && report["databases"]["kv.db"].is_u64(),
+        "{report}"
+    );
     host.text("keep", json!({"key": "later", "value": "not in it"}));
     #[cfg(unix)]
     {
@@ -178,12 +181,15 @@ fn a_backup_of_a_running_host_is_restored_whole_elsewhere() {
 fn nothing_is_overwritten_unless_that_is_asked_for() {
     let place = full();
     let file = place.write("precious", "mine").display().to_string();
-    let said = run(&place, 1, &["backup", &file]).stderr();
-    assert!(said.contains("already exists; name another file, or add --force"), "{said}");
+    let stderr = run(&place, 1, &["backup", &file]).stderr();
+    assert!(stderr.contains("already exists; name another file, or add --force"), "{stderr}");
     assert_eq!(fs::read_to_string(&file).expect("the file"), "mine");
     run(&place, 0, &["backup", &file, "--force"]);
-    let said = run(&place, 1, &["restore", &file]).stderr();
-    assert!(said.contains("already contains knowledge.db, kv.db, ledger.db, components, gates"), "{said}");
+    let stderr = run(&place, 1, &["restore", &file]).stderr();
+    assert!(
+        stderr.contains("already contains knowledge.db, kv.db, ledger.db, components, gates"),
+        "{stderr}"
+    );
     let mut client = Client::start(&place, "p");
     client.text("keep", json!({"key": "k", "value": "newer"}));
     client.text("write_file", json!({"path": "/own/newer", "text": "x"}));
@@ -203,11 +209,11 @@ fn a_restore_waits_for_nobody_and_is_refused_while_a_host_runs() {
     run(&place, 0, &["backup", &file]);
     let mut host = Client::start(&place, "p");
     host.text("recall", json!({"name": "k"}));
-    let said = run(&place, 1, &["restore", &file, "--force"]).stderr();
+    let stderr = run(&place, 1, &["restore", &file, "--force"]).stderr();
     let pid = host.pid().to_string();
     assert!(
-        said.contains("Stop them first") && said.contains(&pid) || said.contains("the file is in use"),
-        "{said}"
+        stderr.contains("Stop them first") && stderr.contains(&pid) || stderr.contains("the file is in use"),
+        "{stderr}"
     );
     assert_eq!(host.text("recall", json!({"name": "k"})), "kept");
     host.close();

@@ -24,17 +24,17 @@ fn compiled_gates_lie_in_the_cache_home_and_can_be_removed() {
     let place = Place::with(PRESETS, &["echo"]).with_own_cache();
     assert_eq!((&size(&place)["components"], &size(&place)["bytes"]), (&json!(0), &json!(0)));
     Client::start(&place, "one").tools();
-    let told = size(&place);
-    assert_eq!((&told["components"], &told["limit"]), (&json!(1), &json!(1 << 30)), "{told}");
-    assert_eq!(told["folder"], json!(place.path(".cache/gatehouse")), "{told}");
+    let usage = size(&place);
+    assert_eq!((&usage["components"], &usage["limit"]), (&json!(1), &json!(1 << 30)), "{usage}");
+    assert_eq!(usage["folder"], json!(place.path(".cache/gatehouse")), "{usage}");
     let bytes: u64 = compiled(&place).iter().map(|file| fs::metadata(file).expect("a file").len()).sum();
-    assert_eq!(told["bytes"], json!(bytes));
+    assert_eq!(usage["bytes"], json!(bytes));
     assert!(!place.path("state/cache").exists() && !place.path("state/gates.json").exists());
     let shown = format!("{:.1} MiB of 1 compiled gate, at most 1 GiB", bytes as f64 / f64::from(1 << 20));
     for command in [&["cache", "size"][..], &["status"]] {
         assert!(place.run(command).stdout().contains(&shown), "{command:?}: {}", place.run(command).stdout());
     }
-    assert_eq!(place.run(&["status", "--json"]).json()["cache"], told);
+    assert_eq!(place.run(&["status", "--json"]).json()["cache"], usage);
 
     let mut client = Client::start(&place, "one");
     assert_eq!(client.text("echo", json!({"text": "mapped"})), "mapped");
@@ -61,9 +61,10 @@ fn what_was_used_longest_ago_makes_room_while_hosts_run() {
             }
             assert_eq!(client.text("echo", json!({"text": "served"})), "served");
         }
-        let told = size(&place);
-        let within = told["bytes"].as_u64().is_some_and(|bytes| bytes <= 1 << 20) || told["components"] == 1;
-        assert!(within, "after {version}: {told}");
+        let usage = size(&place);
+        let within =
+            usage["bytes"].as_u64().is_some_and(|bytes| bytes <= 1 << 20) || usage["components"] == 1;
+        assert!(within, "after {version}: {usage}");
     }
     assert_eq!(size(&place)["limit"], json!(1 << 20));
 }
@@ -83,7 +84,7 @@ fn a_cap_that_is_lowered_holds_at_once() {
     assert_eq!(size(&place)["components"], 7, "all fit into one gibibyte");
     place.write("presets.toml", format!("[host]\ncache_size = \"1 MiB\"\n{PRESETS}"));
     client.log_with("is in use");
-    let within = |told: &Value| told["bytes"].as_u64().is_some_and(|bytes| bytes <= 1 << 20);
+    let within = |usage: &Value| usage["bytes"].as_u64().is_some_and(|bytes| bytes <= 1 << 20);
     while !within(&size(&place)) {}
 }
 
@@ -150,13 +151,13 @@ fn damaged_machine_code_is_compiled_again_and_never_run() {
 
 #[test]
 fn a_size_that_is_none_is_refused_with_its_place() {
-    for (size, why) in
+    for (size, reason) in
         [("much", "invalid size 'much'"), ("1 KiB", "cache_size must be from 1 MiB to 1024 GiB")]
     {
         let ran = Place::with(&format!("[host]\ncache_size = \"{size}\"\n"), &[]).run(&["status"]);
         assert_eq!(ran.code(), 2);
         assert!(
-            ran.stderr().contains("presets.toml:2:14: ") && ran.stderr().contains(why),
+            ran.stderr().contains("presets.toml:2:14: ") && ran.stderr().contains(reason),
             "{}",
             ran.stderr()
         );

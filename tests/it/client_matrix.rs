@@ -50,13 +50,13 @@ fn lists_calls_and_shows_a_fault(kind: &Kind) {
         _ => vec![(over_http, "HTTP"), (stdio, "stdio")],
     };
     for (target, transport) in targets {
-        let said = run(kind, &packages, &place, &target);
+        let report = run(kind, &packages, &place, &target);
         let mut tools: Vec<&str> =
-            said["tools"].as_array().expect("tools").iter().filter_map(Value::as_str).collect();
+            report["tools"].as_array().expect("tools").iter().filter_map(Value::as_str).collect();
         tools.sort_unstable();
         assert_eq!(tools, TOOLS, "{transport}");
-        let shown = |what: &str| said[what].as_str().expect("a text").to_owned();
-        assert!(shown("text").contains("# How to write a page of type Principle"), "{transport}: {said}");
+        let shown = |what: &str| report[what].as_str().expect("a text").to_owned();
+        assert!(shown("text").contains("# How to write a page of type Principle"), "{transport}: {report}");
         let fault = shown("fault");
         assert!(fault.contains("Page not found: 'No_Such_Page'"), "{transport}: {fault}");
     }
@@ -91,10 +91,10 @@ pub(crate) fn run(kind: &Kind, packages: &Path, place: &Place, target: &Value) -
     let folder = node_program().parent().map(Path::to_owned).into_iter();
     let path = env::join_paths(folder.chain(env::split_paths(&env::var_os("PATH").unwrap_or_default())));
     let ran = command.env("PATH", path.expect("a path")).output().expect("run the client");
-    let (said, complained) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
-    assert!(ran.status.success(), "{said}\n{complained}");
-    let last = said.lines().next_back().unwrap_or_default();
-    serde_json::from_str(last).unwrap_or_else(|error| panic!("{error}: {said}\n{complained}"))
+    let (stdout, stderr) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+    assert!(ran.status.success(), "{stdout}\n{stderr}");
+    let last = stdout.lines().next_back().unwrap_or_default();
+    serde_json::from_str(last).unwrap_or_else(|error| panic!("{error}: {stdout}\n{stderr}"))
 }
 
 /// Node searches for packages next to the script, so copy the script next to a link to them.

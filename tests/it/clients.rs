@@ -53,14 +53,14 @@ async def main():
     target, calls = json.loads(sys.argv[1]), json.loads(sys.argv[2])
     server = target["url"] if "url" in target else stdio_client(StdioServerParameters(**target))
     async with Client(server) as client:
-        said = {}
+        report = {}
         listed = (await client.list_tools()).tools
         order = [name for name in calls if name in {tool.name for tool in listed}]
         assert len(order) == len(listed), [tool.name for tool in listed]
         for name in order:
             result = await client.call_tool(name, calls[name])
-            said[name] = [bool(result.is_error), result.content[0].text]
-        print(json.dumps(said))
+            report[name] = [bool(result.is_error), result.content[0].text]
+        print(json.dumps(report))
 
 asyncio.run(main())
 "#;
@@ -78,17 +78,17 @@ fn python(place: &Place, target: &Value) -> Option<Value> {
     Some(serde_json::from_slice(&ran.stdout).expect("JSON"))
 }
 
-fn all_worked(said: &Value, preset: &str) {
-    let tools = said.as_object().expect("tools");
+fn all_worked(report: &Value, preset: &str) {
+    let tools = report.as_object().expect("tools");
     assert!(!tools.is_empty());
-    for (tool, said) in tools {
+    for (tool, reply) in tools {
         let lacks = match tool.as_str() {
             tool if tool.starts_with("research_") => Some("OPENAI_API_KEY"),
             _ => None,
         };
-        assert_eq!(said[0], lacks.is_some(), "{preset}: {tool}: {said}");
+        assert_eq!(reply[0], lacks.is_some(), "{preset}: {tool}: {reply}");
         if let Some(lacks) = lacks {
-            assert!(said[1].as_str().is_some_and(|text| text.contains(lacks)), "{tool}: {said}");
+            assert!(reply[1].as_str().is_some_and(|text| text.contains(lacks)), "{tool}: {reply}");
         }
     }
 }
@@ -102,8 +102,8 @@ fn python_calls_every_tool_over_stdio() {
             "args": ["serve", "--preset", preset, "--config", place.path("presets.toml")],
             "env": {"GATEHOUSE_STATE": place.path("state")},
         });
-        let Some(said) = python(&place, &target) else { return };
-        all_worked(&said, preset);
+        let Some(report) = python(&place, &target) else { return };
+        all_worked(&report, preset);
     }
 }
 
@@ -112,10 +112,10 @@ fn python_calls_every_tool_over_http() {
     let place = indexed();
     let host = Http::start(&place, "full", &[]);
     for preset in PRESETS {
-        let Some(said) = python(&place, &json!({"url": format!("{}/mcp/p/{preset}", host.base)})) else {
+        let Some(report) = python(&place, &json!({"url": format!("{}/mcp/p/{preset}", host.base)})) else {
             return;
         };
-        all_worked(&said, preset);
+        all_worked(&report, preset);
     }
 }
 
@@ -137,9 +137,9 @@ fn inspector(place: &Place, arguments: &[String]) -> Option<Value> {
         .env("PATH", folders.expect("a path"))
         .output()
         .expect("run the inspector");
-    let said = String::from_utf8_lossy(&ran.stdout);
-    assert!(ran.status.success(), "{arguments:?}\n{said}\n{}", String::from_utf8_lossy(&ran.stderr));
-    Some(serde_json::from_str(&said).unwrap_or_else(|_| panic!("JSON: {said}")))
+    let stdout = String::from_utf8_lossy(&ran.stdout);
+    assert!(ran.status.success(), "{arguments:?}\n{stdout}\n{}", String::from_utf8_lossy(&ran.stderr));
+    Some(serde_json::from_str(&stdout).unwrap_or_else(|_| panic!("JSON: {stdout}")))
 }
 
 fn inspect_every_tool(place: &Place, target: &[String]) {

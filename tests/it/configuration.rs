@@ -27,11 +27,11 @@ fn refused(place: &Place, arguments: &[&str], environment: &[(&str, &str)]) -> S
     let input = host.stdin.take();
     let output = host.wait_with_output().expect("run gatehouse");
     drop(input);
-    let said = String::from_utf8(output.stderr).expect("UTF-8");
-    assert_eq!(output.status.code(), Some(2), "{said}");
+    let stderr = String::from_utf8(output.stderr).expect("UTF-8");
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "", "standard output is the protocol's");
-    assert_eq!(said.lines().count(), 1, "{said}");
-    said.strip_prefix("error: ").expect("its name first").trim_end().to_owned()
+    assert_eq!(stderr.lines().count(), 1, "{stderr}");
+    stderr.strip_prefix("error: ").expect("its name first").trim_end().to_owned()
 }
 
 fn refuses(presets: &str) -> String {

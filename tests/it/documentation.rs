@@ -166,7 +166,7 @@ fn mentioned(text: &str) -> Vec<Vec<String>> {
 }
 
 fn check_call(place: &Place, page: &str, arguments: &[String]) {
-    let told = format!("{page}: gatehouse {}", arguments.join(" "));
+    let label = format!("{page}: gatehouse {}", arguments.join(" "));
     let is_command = |word: &&String| word.starts_with(|c: char| c.is_ascii_lowercase());
     let mut help = place.run(&["help"]).stdout();
     let mut command = vec!["help"];
@@ -177,12 +177,12 @@ fn check_call(place: &Place, page: &str, arguments: &[String]) {
         // `gates list|inspect` means two commands; check the first.
         command.push(word.split('|').next().unwrap_or(word));
         let ran = place.run(&command);
-        assert_eq!(ran.code(), 0, "{told}: {}", ran.stderr());
+        assert_eq!(ran.code(), 0, "{label}: {}", ran.stderr());
         help = ran.stdout();
     }
     for flag in arguments.iter().filter(|word| word.starts_with("--") && word.len() > 2) {
         let name = flag.split('=').next().unwrap_or(flag);
-        assert!(help.contains(name), "{told}: '{name}' is not in the help");
+        assert!(help.contains(name), "{label}: '{name}' is not in the help");
     }
 }
 
@@ -191,14 +191,14 @@ fn every_command_in_the_docs_exists() {
     let place = Place::with("", &[]);
     let shell = |fence: &Fence| ["sh", "console", "bash"].contains(&fence.info.as_str());
     let fences = all_fences().into_iter().filter(shell);
-    let mut said: Vec<_> = fences
+    let mut commands: Vec<_> = fences
         .flat_map(|fence| calls(&fence.text).into_iter().map(move |call| (fence.place.clone(), call)))
         .collect();
     for (page, text) in pages() {
-        said.extend(mentioned(&text).into_iter().map(|call| (page.clone(), call)));
+        commands.extend(mentioned(&text).into_iter().map(|call| (page.clone(), call)));
     }
-    assert!(said.len() > 10, "README.md and docs/ show no command");
-    for (page, arguments) in said {
+    assert!(commands.len() > 10, "README.md and docs/ show no command");
+    for (page, arguments) in commands {
         check_call(&place, &page, &arguments);
     }
 }

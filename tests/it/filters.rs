@@ -112,9 +112,9 @@ fn what_was_kept_is_put_into_arguments() {
     assert_eq!(whole, "keep y\ny\ny");
     let bad = client.call("echo", json!({"text": {"$artifact": id, "pointer": "/x"}}));
     assert_eq!(fault_of(&bad)["type"], "VALIDATION", "not JSON: {bad}");
-    let gone = client.call("echo", json!({"text": {"$artifact": "art-000000000000"}}));
-    assert_eq!(fault_of(&gone)["type"], "MCP_ERROR", "{gone}");
-    assert!(text_of(&gone).contains("artifact 'art-000000000000' not found or expired"), "{gone}");
+    let missing = client.call("echo", json!({"text": {"$artifact": "art-000000000000"}}));
+    assert_eq!(fault_of(&missing)["type"], "MCP_ERROR", "{missing}");
+    assert!(text_of(&missing).contains("artifact 'art-000000000000' not found or expired"), "{missing}");
     assert!(!client.log().contains("yyy"), "nothing of it is logged");
     drop(client);
     let mut other = Client::start(&place, "plain");
@@ -125,6 +125,6 @@ fn what_was_kept_is_put_into_arguments() {
 fn a_gate_that_is_no_filter_is_refused() {
     let place = place();
     let ran = place.run(&["presets", "check"]);
-    let said = ran.stdout() + &ran.stderr();
-    assert!(said.contains("filters name gate 'echo', which does not filter replies"), "{said}");
+    let output = ran.stdout() + &ran.stderr();
+    assert!(output.contains("filters name gate 'echo', which does not filter replies"), "{output}");
 }

@@ -114,12 +114,12 @@ fn a_missing_folder_fails_calls_and_warns_before() {
 #[test]
 fn folders_are_shown_before_the_gate_is_used() {
     let place = place("\"/data\" = { path = \"data\" }\n\"/own\" = { private = true }");
-    let told = place.run(&["gates", "inspect", "keeper", "--json"]).json();
+    let gate = place.run(&["gates", "inspect", "keeper", "--json"]).json();
     let shown = json!([
         {"guest": "/data", "host": place.path("data"), "private": false},
         {"guest": "/own", "host": place.path("state/gates/keeper/own"), "private": true},
     ]);
-    assert_eq!(told["folders"], shown);
+    assert_eq!(gate["folders"], shown);
     let text = place.run(&["gates", "inspect", "keeper"]).stdout();
     assert!(text.contains("folder       /data is ") && text.contains("(private, read and write)"), "{text}");
 }

@@ -36,9 +36,9 @@ fn indexing_takes_back_no_edit_of_the_same_host_or_another() {
     let first = hosts[0].ask("tools/call", whole.clone());
     assert_ne!(hosts[0].answer(first)["result"]["isError"], true);
     for round in 0..20 {
-        let said = format!("Acknowledged in round {round}.");
+        let overview = format!("Acknowledged in round {round}.");
         let edit = json!({"name": "kg_edit", "arguments": {
-            "page_id": "Principle/Circuit_Breaking", "updates": {"overview": said}}});
+            "page_id": "Principle/Circuit_Breaking", "updates": {"overview": overview}}});
         // Sent concurrently: the first host indexes while either host edits.
         let editor = round % 2;
         let indexing = hosts[0].ask("tools/call", whole.clone());
@@ -49,9 +49,9 @@ fn indexing_takes_back_no_edit_of_the_same_host_or_another() {
             assert_ne!(done["result"]["isError"], true, "{done}");
         }
         let page = hosts[1].text("get_wiki_page", json!({"page_title": "Principle/Circuit_Breaking"}));
-        assert!(page.contains(&said), "round {round}: {page}");
+        assert!(page.contains(&overview), "round {round}: {page}");
         let file = fs::read_to_string(wiki.join("principles/Circuit_Breaking.md")).expect("the file");
-        assert!(file.contains(&said), "round {round}: {file}");
+        assert!(file.contains(&overview), "round {round}: {file}");
     }
 }
 
@@ -103,8 +103,8 @@ fn links_mean_the_same_whichever_page_writes_them() {
                 == Description ==\nWhat it is about.\n";
     place.write("wiki/principles/P.md", idea);
     let report = index(&place, "wiki");
-    let told = json!([{"edge": "inspired_by", "links": 1, "page": "Principle/P"}]);
-    assert_eq!((&report["unknown_edges"], &report["links"]), (&told, &json!(5)));
+    let expected = json!([{"edge": "inspired_by", "links": 1, "page": "Principle/P"}]);
+    assert_eq!((&report["unknown_edges"], &report["links"]), (&expected, &json!(5)));
     let links = |page: &str| -> Vec<String> {
         let page = stored(&place, page);
         let near = page["neighbours"].as_array().expect("neighbours").iter();
@@ -120,7 +120,7 @@ fn links_mean_the_same_whichever_page_writes_them() {
 }
 
 #[test]
-fn pages_that_two_folders_hold_are_told_and_so_are_titles_that_several_pages_have() {
+fn pages_in_two_folders_are_reported_and_so_are_titles_of_several_pages() {
     let place = editable();
     let wiki = place.sample_wiki();
     copy_folder(&wiki, &place.path("again"));

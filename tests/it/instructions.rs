@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::support::{Client, Http, Place, session::events};
 
-fn told(place: &Place, preset: &str) -> String {
+fn instructions(place: &Place, preset: &str) -> String {
     let mut client = Client::raw(place, &["serve", "--preset", preset], &[]);
     let info = client.initialize("2025-11-25");
     info["instructions"].as_str().unwrap_or_default().to_owned()
@@ -13,7 +13,7 @@ fn told(place: &Place, preset: &str) -> String {
 #[test]
 fn gates_are_introduced_in_the_order_of_the_preset() {
     let place = Place::shipped();
-    let full = told(&place, "full");
+    let full = instructions(&place, "full");
     let at = |part: &str| full.find(part).unwrap_or_else(|| panic!("no {part:?} in {full}"));
     let order = [at("\n- kg: "), at("\n- idea: "), at("\n- code: "), at("\n- research: ")];
     assert!(order.is_sorted(), "{full}");
@@ -21,7 +21,7 @@ fn gates_are_introduced_in_the_order_of_the_preset() {
         full.ends_with("\n\nEvery shipped gate except `proxy` and `script`, with its defaults."),
         "{full}"
     );
-    let context = told(&place, "context");
+    let context = instructions(&place, "context");
     assert!(context.contains("\n- idea: ") && !context.contains("- kg:"), "{context}");
 }
 
@@ -29,14 +29,14 @@ fn gates_are_introduced_in_the_order_of_the_preset() {
 fn a_gate_whose_tools_are_denied_is_not_named() {
     let presets = "[presets.p]\ngates.echo = {}\ngates.caller = {}\ndeny = [\"list\", \"run*\", \"d*\"]\n";
     let place = Place::with(presets, &["echo", "caller"]);
-    let told = told(&place, "p");
-    assert!(told.contains("\n- echo: ") && !told.contains("caller"), "{told}");
+    let text = instructions(&place, "p");
+    assert!(text.contains("\n- echo: ") && !text.contains("caller"), "{text}");
 }
 
 #[test]
 fn every_way_in_tells_the_same() {
     let place = Place::shipped();
-    let over_stdio = told(&place, "ideation");
+    let over_stdio = instructions(&place, "ideation");
     let host = Http::start(&place, "full", &[]);
     let (_, opened) = host.initialize("/mcp/p/ideation", "2025-06-18");
     let opened = opened.last().expect("an event").message();

@@ -60,9 +60,9 @@ impl Author {
 
     fn runs(&self, command: &mut Command) -> Output {
         let output = command.current_dir(self.path("")).output().expect("start");
-        let said =
+        let text =
             format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        assert!(output.status.success(), "{command:?}: {said}");
+        assert!(output.status.success(), "{command:?}: {text}");
         output
     }
 
@@ -72,23 +72,27 @@ impl Author {
 
     fn built(&self, mut build: Command) -> Value {
         let output = build.output().expect("run gatehouse");
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{said}");
-        let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{stderr}");
+        let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
         let size = fs::metadata(self.path("weather.wasm")).expect("the component").len();
-        assert_eq!((told["name"].as_str(), told["bytes"].as_u64()), (Some("weather"), Some(size)), "{told}");
-        assert!(told["asks"].as_array().is_some_and(|asks| asks.contains(&"http".into())), "{told}");
-        let presets: toml::Table = told["presets"].as_str().expect("text").parse().expect("TOML");
-        assert!(presets["gates"]["weather"]["http"].is_table(), "{told}");
-        told
+        assert_eq!(
+            (report["name"].as_str(), report["bytes"].as_u64()),
+            (Some("weather"), Some(size)),
+            "{report}"
+        );
+        assert!(report["asks"].as_array().is_some_and(|asks| asks.contains(&"http".into())), "{report}");
+        let presets: toml::Table = report["presets"].as_str().expect("text").parse().expect("TOML");
+        assert!(presets["gates"]["weather"]["http"].is_table(), "{report}");
+        report
     }
 
     fn passes_every_check(&self) {
         let ran = self.place.run(&["gates", "check", "weather/weather.wasm", "--json"]);
-        let told: Value = serde_json::from_str(&ran.stdout()).expect("JSON");
-        assert_eq!((ran.code(), &told["passed"]), (0, &json!(true)), "{told:#}");
-        let checks = told["checks"].as_array().expect("checks");
-        assert!(checks.len() >= 9 && checks.iter().all(|line| line["verdict"] == "ok"), "{told:#}");
+        let report: Value = serde_json::from_str(&ran.stdout()).expect("JSON");
+        assert_eq!((ran.code(), &report["passed"]), (0, &json!(true)), "{report:#}");
+        let checks = report["checks"].as_array().expect("checks");
+        assert!(checks.len() >= 9 && checks.iter().all(|line| line["verdict"] == "ok"), "{report:#}");
     }
 
     fn served(&self, service: &Service, grant: &str) -> Client {
@@ -144,7 +148,7 @@ fn tools_answer_and_refuse(client: &mut Client) {
     let converted = client.call("convert", json!({"celsius": 7.5}));
     assert_eq!(text_of(&converted), "7.5 °C is 45.5 °F.");
     assert_eq!(converted["structuredContent"], json!({"celsius": 7.5, "fahrenheit": 45.5}));
-    for (arguments, said) in [
+    for (arguments, expected) in [
         (json!({"celsius": "warm"}), "'celsius' must be a number"),
         (json!({}), "missing required argument 'celsius'"),
         (json!({"celsuis": 1}), "Did you mean 'celsius'?"),
@@ -152,7 +156,7 @@ fn tools_answer_and_refuse(client: &mut Client) {
     ] {
         let refused = client.call("convert", arguments);
         assert_eq!(kind(&refused), "VALIDATION", "{refused}");
-        assert!(text_of(&refused).contains(said), "{said}: {refused}");
+        assert!(text_of(&refused).contains(expected), "{expected}: {refused}");
     }
 }
 
@@ -166,7 +170,7 @@ fn the_service_is_asked_with_the_secret(client: &mut Client, service: &Service) 
     assert!(asked[0].starts_with("GET /v1/now?city=S%C3%A3o%20Paulo HTTP/1.1"), "{asked:?}");
     let secret = format!("authorization: bearer {}", service::TOKEN);
     assert!(asked[0].to_lowercase().contains(&secret), "the host adds the header: {asked:?}");
-    for (city, wanted, said) in [
+    for (city, wanted, message) in [
         ("Nowhere", "MCP_ERROR", "does not know the city 'Nowhere'. [MCP_ERROR]\nCheck the spelling."),
         ("Forbidden", "PERMISSION", "refused the gate's credentials"),
         ("Broken", "UNAVAILABLE", "status 500"),
@@ -174,6 +178,6 @@ fn the_service_is_asked_with_the_secret(client: &mut Client, service: &Service) 
     ] {
         let failed = client.call("forecast", json!({"city": city}));
         assert_eq!(kind(&failed), wanted, "{failed}");
-        assert!(text_of(&failed).contains(said), "{said}: {failed}");
+        assert!(text_of(&failed).contains(message), "{message}: {failed}");
     }
 }

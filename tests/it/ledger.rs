@@ -12,14 +12,14 @@ fn place(more: &str) -> Place {
 }
 
 fn echo(place: &Place) -> Value {
-    let told = place.run(&["tools", "metrics", "echo", "echo", "--json"]).json();
-    told["metrics"].get(0).cloned().unwrap_or_default()
+    let report = place.run(&["tools", "metrics", "echo", "echo", "--json"]).json();
+    report["metrics"].get(0).cloned().unwrap_or_default()
 }
 
 fn call(client: &mut Client, times: usize) {
     for n in 0..times {
-        let said = n.to_string();
-        assert_eq!(client.text("echo", json!({"text": said})), said);
+        let text = n.to_string();
+        assert_eq!(client.text("echo", json!({"text": text})), text);
     }
 }
 
@@ -32,9 +32,9 @@ fn two_hosts_on_one_folder_count_right() {
         call(&mut other, 5);
     }
     assert_eq!((one.close(), other.close()), (Some(0), Some(0)));
-    let told = echo(&place);
+    let metrics = echo(&place);
     assert_eq!(
-        (&told["call_count"], &told["success_rate"], &told["kind"]),
+        (&metrics["call_count"], &metrics["success_rate"], &metrics["kind"]),
         (&json!(100), &json!(1.0), &json!("gate"))
     );
 }
@@ -66,18 +66,18 @@ fn switched_off_it_writes_nothing_and_says_so() {
     call(&mut client, 3);
     assert_eq!(client.close(), Some(0));
     assert!(!place.path("state/ledger.db").exists());
-    let told = place.run(&["tools", "metrics"]);
+    let output = place.run(&["tools", "metrics"]);
     assert!(
-        told.stdout().starts_with("Calls are not recorded: enabled = false under [ledger]"),
+        output.stdout().starts_with("Calls are not recorded: enabled = false under [ledger]"),
         "{}",
-        told.stdout()
+        output.stdout()
     );
     assert_eq!(place.run(&["tools", "metrics", "--json"]).json()["enabled"], false);
     assert!(place.run(&["status"]).stdout().contains("\nledger     off: enabled = false"));
 }
 
 #[test]
-fn a_newer_database_costs_no_call_and_is_said_in_the_log_and_by_status() {
+fn a_newer_database_costs_no_call_and_is_reported_in_the_log_and_by_status() {
     let place = place("");
     let mut client = Client::start(&place, "p");
     call(&mut client, 1);
@@ -101,9 +101,9 @@ fn a_newer_database_costs_no_call_and_is_said_in_the_log_and_by_status() {
         }
         assert!(start.elapsed() < PATIENCE, "{status}");
     }
-    let told = place.run(&["status"]).stdout();
-    assert!(told.contains("5 calls are missing from the ledger"), "{told}");
-    assert!(told.contains("\nledger     down: the ledger at"), "{told}");
+    let text = place.run(&["status"]).stdout();
+    assert!(text.contains("5 calls are missing from the ledger"), "{text}");
+    assert!(text.contains("\nledger     down: the ledger at"), "{text}");
     assert_eq!(client.close(), Some(0));
     assert_eq!(fs::read(&path).expect("the database"), database, "it is not touched");
 }

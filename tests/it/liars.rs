@@ -18,9 +18,9 @@ fn refusal(lie: &str) -> String {
     assert_ne!(ran.code(), 0, "{lie}: {}", ran.stdout());
     let mut honest = Client::start(&place, "honest");
     assert_eq!(honest.text("lied", json!({})), "true");
-    let told = ran.stdout() + &ran.stderr();
-    let line = told.lines().find(|line| line.contains("gate 'liar'"));
-    line.unwrap_or_else(|| panic!("{lie}: {told}")).to_owned()
+    let output = ran.stdout() + &ran.stderr();
+    let line = output.lines().find(|line| line.contains("gate 'liar'"));
+    line.unwrap_or_else(|| panic!("{lie}: {output}")).to_owned()
 }
 
 #[test]
@@ -39,9 +39,12 @@ fn lies_about_tools_are_refused_by_name() {
         ("stray_name", "tool 'lied': its input schema has hidden characters in '\\u{61}\\u{2800}'"),
         ("deep", "params-schema is not JSON: recursion limit exceeded"),
     ] {
-        let told = refusal(lie);
-        assert!(told.contains("gate 'liar' broke the contract") && told.contains(expected), "{lie}: {told}");
-        assert!(told.len() < 1_000, "{lie}: {} bytes", told.len());
+        let message = refusal(lie);
+        assert!(
+            message.contains("gate 'liar' broke the contract") && message.contains(expected),
+            "{lie}: {message}"
+        );
+        assert!(message.len() < 1_000, "{lie}: {} bytes", message.len());
     }
 }
 
@@ -55,13 +58,13 @@ fn a_describe_that_does_not_answer_is_ended() {
         ("flood", "gate 'liar' sent more than 16 MiB in one transfer"),
         ("fault", "no"),
     ] {
-        let told = refusal(lie);
-        assert!(told.contains(expected), "{lie}: {told}");
+        let message = refusal(lie);
+        assert!(message.contains(expected), "{lie}: {message}");
     }
 }
 
 #[test]
-fn what_nobody_can_see_is_taken_out_and_said() {
+fn invisible_characters_are_removed_and_logged() {
     let place = place("hidden");
     let mut client = Client::start(&place, "p");
     let listed = client.request("tools/list", json!({}));
@@ -89,9 +92,9 @@ fn what_shows_nothing_where_it_stands_is_taken_out_too() {
 #[test]
 fn inspection_shows_what_was_taken_out() {
     let place = place("");
-    let told = place.run(&["gates", "inspect", "liar", "--json"]).json();
+    let report = place.run(&["gates", "inspect", "liar", "--json"]).json();
     // Inspection describes a gate without parameters, which is honest except for its version.
-    assert_eq!((&told["version"], &told["removed_characters"]), (&json!("1"), &json!({"": 1})));
+    assert_eq!((&report["version"], &report["removed_characters"]), (&json!("1"), &json!({"": 1})));
     let text = place.run(&["gates", "inspect", "liar"]).stdout();
     assert!(
         text.contains("WARNING      1 invisible characters were removed from the texts of the gate"),

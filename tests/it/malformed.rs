@@ -43,10 +43,11 @@ fn bodies_that_are_no_message_are_refused_with_the_reason() {
         ("{\"jsonrpc\":\"2.0\",\"id\":3}", -32600, json!(3)),
     ] {
         for headers in [&named[..0], &named[..]] {
-            let came = host.send("POST", "/mcp", headers, body);
-            let said: Value = serde_json::from_str(&came.body).unwrap_or_else(|_| panic!("{body}: {came:?}"));
-            assert_eq!(came.status, 400, "{body}: {came:?}");
-            assert_eq!((&said["error"]["code"], &said["id"]), (&json!(code), &id), "{body}: {said}");
+            let response = host.send("POST", "/mcp", headers, body);
+            let reply: Value =
+                serde_json::from_str(&response.body).unwrap_or_else(|_| panic!("{body}: {response:?}"));
+            assert_eq!(response.status, 400, "{body}: {response:?}");
+            assert_eq!((&reply["error"]["code"], &reply["id"]), (&json!(code), &id), "{body}: {reply}");
         }
     }
     let listed = host.request("/mcp", &session, "tools/list", json!({}));
@@ -77,17 +78,18 @@ fn requests_that_cannot_be_read_are_answered_over_http() {
     let session = host.session("/mcp", &[]);
     for (body, id) in unreadable() {
         let head = host.bare("POST", "/mcp", &[("mcp-session-id", &session)], &"?".repeat(body.len()));
-        let came = host.say([&head.as_bytes()[..head.len() - body.len()], &body].concat());
-        let said: Value = serde_json::from_str(&came.body).unwrap_or_else(|_| panic!("{id}: {came:?}"));
+        let response = host.say([&head.as_bytes()[..head.len() - body.len()], &body].concat());
+        let reply: Value =
+            serde_json::from_str(&response.body).unwrap_or_else(|_| panic!("{id}: {response:?}"));
         assert_eq!(
-            (came.status, &said["error"]["code"], &said["id"]),
+            (response.status, &reply["error"]["code"], &reply["id"]),
             (400, &json!(-32700), &json!(id)),
-            "{said}"
+            "{reply}"
         );
     }
-    let came = host.send("POST", "/mcp", &[("mcp-session-id", &session)], CUT);
-    assert_eq!(came.status, 200, "{came:?}");
-    assert!(came.body.contains("cut \u{fffd}"), "{came:?}");
+    let response = host.send("POST", "/mcp", &[("mcp-session-id", &session)], CUT);
+    assert_eq!(response.status, 200, "{response:?}");
+    assert!(response.body.contains("cut \u{fffd}"), "{response:?}");
 }
 
 #[test]
@@ -176,10 +178,10 @@ fn over_stdio_it_is_the_same() {
         client.send_line(line);
     }
     assert_eq!(client.tools(), ["big", "echo"]);
-    let told: Vec<_> =
+    let errors: Vec<_> =
         client.notifications.iter().map(|m| (m["id"].clone(), m["error"]["code"].clone())).collect();
     assert_eq!(
-        told,
+        errors,
         [(Value::Null, json!(-32600)), (json!(1.5), json!(-32600)), (Value::Null, json!(-32600))],
         "answers that belong to no request"
     );

@@ -40,9 +40,9 @@ fn place() -> Place {
 fn everything_that_a_preset_reaches_is_on_the_page() {
     let place = place();
     let mut command = place.command(&["map", "--html", "map.html"]);
-    let told =
+    let output =
         worked(&Ran(command.env("WEATHER_TOKEN", "s3cret-value-123").output().expect("run gatehouse")));
-    assert!(told.starts_with("wrote map.html: "), "{told}");
+    assert!(output.starts_with("wrote map.html: "), "{output}");
     let page = fs::read_to_string(place.path("map.html")).expect("a page");
     for part in [
         "reader: ",

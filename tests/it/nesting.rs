@@ -49,12 +49,12 @@ fn a_batch_runs_at_once_and_counts_each_of_its_calls() {
     let presets = PRESETS.replace("[gates.kg]", "limits = { calls = 3 }\n[gates.kg]");
     let (_place, mut client) = host(&presets);
     let echo = |text: &str| json!({"tool": "echo", "arguments": {"text": text}});
-    let told = client.text("run_many", json!({"calls": [echo("one"), {"tool": "lost"}, echo("three")]}));
-    let lines: Vec<&str> = told.lines().collect();
-    assert!(lines[0].contains("one") && lines[2].contains("three"), "in their order: {told}");
-    assert!(lines[1].starts_with("Unknown tool: 'lost'."), "{told}");
-    let told = client.text("run_many", json!({"calls": [echo("1"), echo("2"), echo("3"), echo("4")]}));
-    assert_eq!(told.lines().collect::<Vec<_>>(), ["4 calls in one batch; the limit is 3"; 4]);
+    let reply = client.text("run_many", json!({"calls": [echo("one"), {"tool": "lost"}, echo("three")]}));
+    let lines: Vec<&str> = reply.lines().collect();
+    assert!(lines[0].contains("one") && lines[2].contains("three"), "in their order: {reply}");
+    assert!(lines[1].starts_with("Unknown tool: 'lost'."), "{reply}");
+    let reply = client.text("run_many", json!({"calls": [echo("1"), echo("2"), echo("3"), echo("4")]}));
+    assert_eq!(reply.lines().collect::<Vec<_>>(), ["4 calls in one batch; the limit is 3"; 4]);
 }
 
 #[test]

@@ -86,8 +86,9 @@ impl Packages {
 
         let wrong = self.command(program, &["no-such-command"]).output().expect("it runs");
         assert_eq!(wrong.status.code(), Some(2), "{wrong:?}");
-        let gone = self.command(program, &["kg", "search", "x", "--config", "/nowhere.toml"]).output();
-        assert_eq!(gone.expect("it runs").status.code(), Some(2));
+        let missing_config =
+            self.command(program, &["kg", "search", "x", "--config", "/nowhere.toml"]).output();
+        assert_eq!(missing_config.expect("it runs").status.code(), Some(2));
         for signal in [Signal::TERM, Signal::INT] {
             assert_eq!(self.ended_by(program, signal), self.ended_by(&binary(), signal), "{signal:?}");
         }
@@ -99,14 +100,14 @@ impl Packages {
         let mut child =
             self.command(program, &serve).stderr(Stdio::piped()).spawn().expect("start what was installed");
         let lines = BufReader::new(child.stderr.take().expect("stderr")).lines();
-        let mut said = Vec::new();
+        let mut log = Vec::new();
         for line in lines.map_while(Result::ok) {
-            said.push(line);
-            if said.last().is_some_and(|line| line.contains("gatehouse serves preset")) {
+            log.push(line);
+            if log.last().is_some_and(|line| line.contains("gatehouse serves preset")) {
                 break;
             }
         }
-        assert!(said.iter().any(|line| line.contains("gatehouse serves preset")), "{said:?}");
+        assert!(log.iter().any(|line| line.contains("gatehouse serves preset")), "{log:?}");
         let below = processes::below(child.id());
         let pid = Pid::from_raw(i32::try_from(child.id()).expect("a number")).expect("not 0");
         kill_process(pid, signal).expect("a signal");
@@ -118,10 +119,10 @@ impl Packages {
 
 fn must(command: &mut Command) -> String {
     let output = command.stdin(Stdio::null()).output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    assert!(output.status.success(), "{command:?}: {}", said(&output));
+    assert!(output.status.success(), "{command:?}: {}", output_text(&output));
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-fn said(output: &Output) -> String {
+fn output_text(output: &Output) -> String {
     [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text)).concat()
 }

@@ -34,9 +34,9 @@ fn without_servers_every_tool_says_so() {
     let call = json!({"server": "git", "tool": "status"});
     let failed = client.call("call_tool", call);
     assert_eq!(failed["isError"], true, "{failed}");
-    let told: Value = serde_json::from_str(&text_of(&failed)).expect("JSON");
-    assert_eq!((&told["success"], &told["error_code"]), (&json!(false), &json!("SERVER_NOT_FOUND")));
-    assert_eq!(told["hint"], "list_mcp_servers lists the servers.");
+    let error: Value = serde_json::from_str(&text_of(&failed)).expect("JSON");
+    assert_eq!((&error["success"], &error["error_code"]), (&json!(false), &json!("SERVER_NOT_FOUND")));
+    assert_eq!(error["hint"], "list_mcp_servers lists the servers.");
     let listed = client.fails("list_tools", json!({"server": "git"}));
     assert!(listed.contains("unknown server 'git'."), "{listed}");
 }

@@ -108,7 +108,7 @@ impl Host {
 fn servers_of_claude_code_appear_and_work_though_their_caches_are_empty() {
     let Some(host) = Host::new() else { return };
     let reference =
-        ASKED.iter().map(|(server, _, tool, arguments, said)| (*server, *tool, *arguments, *said));
+        ASKED.iter().map(|(server, _, tool, arguments, needle)| (*server, *tool, *arguments, *needle));
     let expected: Vec<_> = reference.chain(OTHERS).collect();
     let import = host.command(&["servers", "import", "--from", "claude-code", "--write"]).output();
     let import = Ran(import.expect("run gatehouse"));
@@ -126,13 +126,13 @@ fn servers_of_claude_code_appear_and_work_though_their_caches_are_empty() {
     });
     let folder = host.place.path("").display().to_string();
     let mut differences = BTreeSet::new();
-    for (server, tool, arguments, said) in &expected {
+    for (server, tool, arguments, needle) in &expected {
         let arguments = arguments.replace("{place}", folder.trim_end_matches('/'));
         let arguments: Option<Value> =
             (!arguments.is_empty()).then(|| serde_json::from_str(&arguments).expect("JSON"));
         if let Some(arguments) = &arguments {
             let reply = client.call(&format!("{server}__{tool}"), arguments.clone());
-            assert!(reply.to_string().contains(said), "{server}: {reply}");
+            assert!(reply.to_string().contains(needle), "{server}: {reply}");
         }
         let mut raw = host.raw(server);
         let capabilities = raw.initialize("2025-11-25")["capabilities"].clone();

@@ -111,7 +111,7 @@ pub(crate) fn repository(place: &Place) {
     }
 }
 
-fn said(reply: &Value) -> String {
+fn result_text(reply: &Value) -> String {
     assert_ne!(reply["isError"], true, "{reply}");
     reply["content"][0]["text"].as_str().unwrap_or_else(|| panic!("no text: {reply}")).to_owned()
 }
@@ -121,13 +121,13 @@ fn each_is_found_read_and_called_for_the_price_of_a_few_tools() {
     let Some(place) = place() else { return };
     let mut client = Client::start(&place, "proxy");
     let shown = client.request("tools/list", json!({}))["result"]["tools"].to_string().len();
-    let listed = said(&client.call("list_mcp_servers", json!({})));
+    let listed = result_text(&client.call("list_mcp_servers", json!({})));
     assert!(ASKED.iter().all(|(server, ..)| listed.contains(server)), "{listed}");
-    said(&client.call("refresh_mcp_server", json!({})));
+    result_text(&client.call("refresh_mcp_server", json!({})));
     for (server, question, tool, arguments, expected) in ASKED {
-        let found = said(&client.call("search_tools", json!({"query": question})));
+        let found = result_text(&client.call("search_tools", json!({"query": question})));
         assert!(found.contains(tool), "{server}: '{question}' finds no {tool}: {found}");
-        let schema = said(&client.call("get_tool_schema", json!({"server": server, "tool": tool})));
+        let schema = result_text(&client.call("get_tool_schema", json!({"server": server, "tool": tool})));
         assert!(schema.contains("inputSchema"), "{schema}");
         let folder = place.path("").display().to_string();
         let arguments: Value =
@@ -156,7 +156,7 @@ fn nothing_is_left_of_them_when_the_host_is_killed() {
     let mut client = Client::start(&place, "proxy");
     // The first call lists the servers; the second connects those that ended after the listing.
     for _ in 0..2 {
-        said(&client.call("refresh_mcp_server", json!({})));
+        result_text(&client.call("refresh_mcp_server", json!({})));
     }
     let running = below(client.pid());
     assert!(running.len() >= ASKED.len(), "{running:?}");

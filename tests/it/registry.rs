@@ -57,9 +57,9 @@ fn components(place: &Place) -> Vec<String> {
 fn publish(registry: &Registry, gate: &str, to: &str) -> String {
     let author = Place::with("", &[gate]);
     let reference = format!("oci://{}/{to}", registry.address);
-    let told =
+    let report =
         run(&author, 0, &["gates", "push", &format!("gates/{gate}.wasm"), &reference, "--json"]).json();
-    told["reference"].as_str().expect("a reference").to_owned()
+    report["reference"].as_str().expect("a reference").to_owned()
 }
 
 fn tools(place: &Place) -> Vec<String> {

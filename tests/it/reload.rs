@@ -37,11 +37,11 @@ fn status(place: &Place) -> Value {
 }
 
 #[test]
-fn a_replaced_gate_is_served_and_the_client_is_told() {
+fn a_replaced_gate_is_served_and_the_client_is_notified() {
     let (place, mut client) = running_host();
     assert_eq!(client.tools(), ["big", "echo"]);
     place.replace_gate("echo", &place.gate_bytes("vices"));
-    client.told(1);
+    client.wait_for_list_changes(1);
     assert!(client.tools().contains(&"well_behaved".to_owned()));
     assert_eq!(client.text("well_behaved", json!({})), "fine");
     assert!(client.log_with("gate 'echo' was reloaded").contains("lists changed in"));
@@ -57,7 +57,7 @@ fn a_call_ends_on_the_version_it_began_with() {
     client.tools();
     let running = client.ask("tools/call", json!({"name": "vice_loop", "arguments": {}}));
     place.replace_gate("echo", &echo);
-    client.told(1);
+    client.wait_for_list_changes(1);
     assert_eq!(client.tools(), ["big", "echo"]);
     // The old version's tool is now unknown, but its running call ends normally.
     let answer = client.answer(running);
@@ -66,7 +66,7 @@ fn a_call_ends_on_the_version_it_began_with() {
 }
 
 #[test]
-fn clients_are_told_only_when_their_list_changes() {
+fn clients_are_notified_only_when_their_list_changes() {
     let (place, mut client) = running_host();
     let echo = place.gate_bytes("echo");
     assert_eq!(client.text("echo", json!({"text": "a"})), "a");
@@ -76,9 +76,9 @@ fn clients_are_told_only_when_their_list_changes() {
     // The same bytes in a new file: not reloaded.
     place.replace_gate("echo", &variant(&echo, 1));
     place.replace_gate("echo", &place.gate_bytes("vices"));
-    client.told(1);
+    client.wait_for_list_changes(1);
     client.request("ping", json!({}));
-    assert_eq!(client.times_told(), 1);
+    assert_eq!(client.list_changes(), 1);
     // The log arrives separately from the messages.
     while client.log().matches("was reloaded").count() < 2 {
         std::thread::yield_now();
@@ -92,27 +92,27 @@ fn a_broken_file_leaves_the_old_version_serving() {
     assert_eq!(client.text("echo", json!({"text": "a"})), "a");
     let vices = place.gate_bytes("vices");
     let gate = place.path("gates/echo.wasm");
-    for (broken, why) in [
+    for (broken, reason) in [
         (&b"no wasm at all"[..], "is not WebAssembly"),
         (&b"\0asm\x01\0\0\0"[..], "core WebAssembly module"),
         (&vices[..vices.len() / 2], "is not a valid component"),
     ] {
         put(&gate, broken);
-        let log = client.log_with(why);
+        let log = client.log_with(reason);
         assert!(log.contains("gate 'echo': its file changed, and the new version is refused"), "{log}");
         assert_eq!(client.text("echo", json!({"text": "b"})), "b");
         assert_eq!(client.tools(), ["big", "echo"]);
     }
-    let why = loop {
+    let reason = loop {
         // Hosts write their status shortly after a change.
-        if let Some(why) = status(&place)["hosts"][0]["health"]["gates"]["echo"].as_str() {
-            break why.to_owned();
+        if let Some(reason) = status(&place)["hosts"][0]["health"]["gates"]["echo"].as_str() {
+            break reason.to_owned();
         }
     };
-    assert!(why.contains("refused") && why.contains("echo.wasm"), "{why}");
+    assert!(reason.contains("refused") && reason.contains("echo.wasm"), "{reason}");
     // Written in place and slowly, as by a copy over a network.
     write_slowly(&gate, &vices);
-    client.told(1);
+    client.wait_for_list_changes(1);
     assert_eq!(client.text("well_behaved", json!({})), "fine");
 }
 
@@ -141,11 +141,11 @@ fn a_removed_gate_takes_its_tools_along_and_brings_them_back() {
     assert_eq!(client.tools(), ["big", "echo"]);
     let gate = place.path("gates/echo.wasm");
     fs::rename(&gate, place.path("gates/other.wasm")).expect("rename");
-    client.told(1);
+    client.wait_for_list_changes(1);
     assert_eq!(client.tools(), [""; 0]);
     client.log_with("its tools are withdrawn until its file is back");
     fs::rename(place.path("gates/other.wasm"), &gate).expect("rename");
-    client.told(2);
+    client.wait_for_list_changes(2);
     assert_eq!(client.text("echo", json!({"text": "back"})), "back");
     while status(&place)["hosts"][0]["health"]["gates"] != json!({}) {}
 }
@@ -155,17 +155,17 @@ fn a_version_that_traps_three_times_makes_room_for_the_one_before() {
     let (place, mut client) = running_host();
     assert_eq!(client.text("echo", json!({"text": "a"})), "a");
     place.replace_gate("echo", &place.gate_bytes("vices"));
-    client.told(1);
+    client.wait_for_list_changes(1);
     for _ in 0..3 {
         assert!(client.fails("vice_trap", json!({})).contains("trapped"));
     }
-    client.told(2);
+    client.wait_for_list_changes(2);
     assert_eq!(client.tools(), ["big", "echo"]);
     assert_eq!(client.text("echo", json!({"text": "old"})), "old");
     client.log_with(&rolled_back(&place.gate_bytes("vices"), &place.gate_bytes("echo")));
     // The bad file stays in place and is not loaded again; a different one is.
     place.replace_gate("echo", &variant(&place.gate_bytes("vices"), 1));
-    client.told(3);
+    client.wait_for_list_changes(3);
     assert_eq!(client.text("well_behaved", json!({})), "fine");
 }
 
@@ -185,20 +185,20 @@ fn a_link_out_of_the_folder_is_refused() {
 }
 
 #[test]
-fn status_says_who_was_told_and_has_listed_since() {
+fn status_shows_which_clients_were_notified_and_have_listed_since() {
     let (place, mut client) = running_host();
     client.tools();
     place.replace_gate("echo", &place.gate_bytes("vices"));
-    client.told(1);
+    client.wait_for_list_changes(1);
     let up_to_date = |wanted: bool| loop {
-        let told = status(&place);
-        let known = &told["hosts"][0]["clients"][0];
+        let report = status(&place);
+        let known = &report["hosts"][0]["clients"][0];
         if known["told_at"].is_u64() && known["up_to_date"] == wanted {
-            break told;
+            break report;
         }
     };
-    let told = up_to_date(false);
-    assert_eq!(told["hosts"][0]["clients"][0]["name"], "test", "{told}");
+    let report = up_to_date(false);
+    assert_eq!(report["hosts"][0]["clients"][0]["name"], "test", "{report}");
     client.tools();
     up_to_date(true);
     assert!(place.run(&["status"]).stdout().contains("of new tools and listed them"));

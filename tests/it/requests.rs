@@ -29,21 +29,25 @@ fn one_tool_runs_every_other() {
     assert_eq!(client.tools(), ["request"]);
     let sent =
         json!({"intent": "QUERY", "action": "wiki_idea_search", "params": {"query": "retry", "top_k": 1}});
-    let told = requested(&mut client, sent);
-    assert_eq!((&told["ok"], &told["meta"]["mcp_name"]), (&json!(true), &json!("idea")), "{told}");
-    assert!(told["result"]["data"].to_string().to_lowercase().contains("retry"), "{told}");
-    let told = requested(&mut client, json!({"intent": "QUERY", "action": "kg_edit", "params": {}}));
-    assert_eq!(told["error"]["type"], "PERMISSION", "{told}");
-    let told = requested(&mut client, json!({"intent": "QUERY", "action": "wiki_idea_serch"}));
-    assert!(
-        told["error"]["suggestion"].as_str().is_some_and(|next| next.contains("wiki_idea_search")),
-        "{told}"
+    let response = requested(&mut client, sent);
+    assert_eq!(
+        (&response["ok"], &response["meta"]["mcp_name"]),
+        (&json!(true), &json!("idea")),
+        "{response}"
     );
-    let told = requested(
+    assert!(response["result"]["data"].to_string().to_lowercase().contains("retry"), "{response}");
+    let response = requested(&mut client, json!({"intent": "QUERY", "action": "kg_edit", "params": {}}));
+    assert_eq!(response["error"]["type"], "PERMISSION", "{response}");
+    let response = requested(&mut client, json!({"intent": "QUERY", "action": "wiki_idea_serch"}));
+    assert!(
+        response["error"]["suggestion"].as_str().is_some_and(|next| next.contains("wiki_idea_search")),
+        "{response}"
+    );
+    let response = requested(
         &mut client,
         json!({"intent": "QUERY", "action": "wiki_idea_search", "params": {"qury": "x"}}),
     );
-    assert_eq!(told["error"]["type"], "VALIDATION", "{told}");
+    assert_eq!(response["error"]["type"], "VALIDATION", "{response}");
     // A tool that is not listed can still be called by name.
     assert!(client.text("wiki_idea_search", json!({"query": "retry", "top_k": 1})).contains("etry"));
 }
@@ -61,17 +65,28 @@ fn an_edit_is_checked_rehearsed_and_names_its_file() {
         json!({"intent": "MODIFY", "action": "kg_edit", "params": {"page_id": id, "updates": updates},
                "constraints": {"dry_run": dry_run}})
     };
-    let told = requested(&mut client, edit("Principle/Retry_With_Backof", false));
-    assert_eq!(told["error"]["type"], "VALIDATION", "{told}");
-    let why = told["error"]["message"].as_str().expect("a message");
-    assert!(why.contains("page_id") && why.contains("get_wiki_page"), "{told}");
-    assert!(told["error"]["suggestion"].as_str().is_some_and(|next| next.contains("Retry")), "{told}");
-    let told = requested(&mut client, edit("Principle/Retry_With_Backoff", true));
-    assert_eq!((&told["ok"], &told["result"]["data"]["dry_run"]), (&json!(true), &json!(true)), "{told}");
-    assert_eq!(told["result"]["affected_files"], json!([file]), "{told}");
+    let response = requested(&mut client, edit("Principle/Retry_With_Backof", false));
+    assert_eq!(response["error"]["type"], "VALIDATION", "{response}");
+    let reason = response["error"]["message"].as_str().expect("a message");
+    assert!(reason.contains("page_id") && reason.contains("get_wiki_page"), "{response}");
+    assert!(
+        response["error"]["suggestion"].as_str().is_some_and(|next| next.contains("Retry")),
+        "{response}"
+    );
+    let response = requested(&mut client, edit("Principle/Retry_With_Backoff", true));
+    assert_eq!(
+        (&response["ok"], &response["result"]["data"]["dry_run"]),
+        (&json!(true), &json!(true)),
+        "{response}"
+    );
+    assert_eq!(response["result"]["affected_files"], json!([file]), "{response}");
     assert_eq!(std::fs::read_to_string(&file).expect("a page"), before, "a dry run changes nothing");
-    let told = requested(&mut client, edit("Principle/Retry_With_Backoff", false));
-    assert_eq!((&told["ok"], &told["result"]["affected_files"]), (&json!(true), &json!([file])), "{told}");
+    let response = requested(&mut client, edit("Principle/Retry_With_Backoff", false));
+    assert_eq!(
+        (&response["ok"], &response["result"]["affected_files"]),
+        (&json!(true), &json!([file])),
+        "{response}"
+    );
     assert!(std::fs::read_to_string(&file).expect("a page").contains("Wait, then try again."));
 
     let index = |dir: &str, dry_run: bool| json!({"intent": "MODIFY", "action": "kg_index", "params": {"wiki_dir": dir}, "constraints": {"dry_run": dry_run}});
@@ -79,12 +94,12 @@ fn an_edit_is_checked_rehearsed_and_names_its_file() {
     let wiki = place.path("wiki");
     let wiki = wiki.to_str().expect("UTF-8");
     for added in [1, 1] {
-        let told = requested(&mut client, index(wiki, true));
-        assert_eq!(told["result"]["data"]["added"], added, "a dry run stores nothing: {told}");
+        let response = requested(&mut client, index(wiki, true));
+        assert_eq!(response["result"]["data"]["added"], added, "a dry run stores nothing: {response}");
     }
-    let told = requested(&mut client, index("wiki/nowhere", false));
-    let why = told["error"]["message"].as_str().expect("a message");
-    assert!(why.contains("the dry run failed") && told["error"]["type"] == "VALIDATION", "{told}");
+    let response = requested(&mut client, index("wiki/nowhere", false));
+    let reason = response["error"]["message"].as_str().expect("a message");
+    assert!(reason.contains("the dry run failed") && response["error"]["type"] == "VALIDATION", "{response}");
     assert_eq!(requested(&mut client, index(wiki, false))["result"]["data"]["added"], 1);
     // The schema keywords of the precheck are hidden from clients.
     let listed = Client::start(&place, "merger").request("tools/list", json!({}));
@@ -99,14 +114,20 @@ fn a_request_can_do_no_more_than_its_preset() {
         [presets.bare]\ngates.echo = {}\ngates.proxy = { request = true }\n";
     let place = Place::with(presets, &["kg", "proxy", "echo"]);
     let mut client = Client::start(&place, "asked");
-    let told = requested(&mut client, json!({"intent": "MODIFY", "action": "kg_edit", "params": {}}));
+    let response = requested(&mut client, json!({"intent": "MODIFY", "action": "kg_edit", "params": {}}));
     assert!(
-        told["error"]["message"].as_str().is_some_and(|why| why.contains("unknown action 'kg_edit'")),
-        "{told}"
+        response["error"]["message"]
+            .as_str()
+            .is_some_and(|reason| reason.contains("unknown action 'kg_edit'")),
+        "{response}"
     );
-    let told = requested(&mut client, json!({"intent": "QUERY", "action": "echo", "params": {"text": "hi"}}));
-    assert_eq!(told["error"]["type"], "PERMISSION", "no user can approve it: {told}");
-    assert!(told["error"]["message"].as_str().is_some_and(|why| why.contains("approv")), "{told}");
+    let response =
+        requested(&mut client, json!({"intent": "QUERY", "action": "echo", "params": {"text": "hi"}}));
+    assert_eq!(response["error"]["type"], "PERMISSION", "no user can approve it: {response}");
+    assert!(
+        response["error"]["message"].as_str().is_some_and(|reason| reason.contains("approv")),
+        "{response}"
+    );
 }
 
 #[test]
@@ -117,13 +138,13 @@ fn a_tool_that_takes_too_long_is_a_timeout() {
     let mut client = Client::start(&place, "p");
     let sent =
         json!({"intent": "EXECUTE", "action": "vice_sleep", "params": {}, "constraints": {"timeout_ms": 50}});
-    let told = requested(&mut client, sent);
-    assert_eq!(told["error"]["type"], "TIMEOUT", "{told}");
+    let response = requested(&mut client, sent);
+    assert_eq!(response["error"]["type"], "TIMEOUT", "{response}");
     let sent =
         json!({"intent": "EXECUTE", "action": "vice_loop", "params": {}, "constraints": {"timeout_ms": 300}});
-    let told = requested(&mut client, sent);
-    let message = told["error"]["message"].as_str().unwrap_or_default();
-    assert!(message.contains("stopped after 0."), "{told}");
+    let response = requested(&mut client, sent);
+    let message = response["error"]["message"].as_str().unwrap_or_default();
+    assert!(message.contains("stopped after 0."), "{response}");
 }
 
 fn from_stdin(place: &Place, text: &str, more: &[&str]) -> (i32, Value) {
@@ -146,9 +167,13 @@ fn a_shell_gets_json_whatever_happens() {
         json!({"intent": "QUERY", "action": "wiki_idea_search", "params": {"query": "retry", "top_k": 1}});
     place.write("r.json", sent.to_string());
     let ran = place.run(&["request", "--file", "r.json"]);
-    let told: Value = ran.json();
-    assert_eq!((&told["ok"], &told["request"]["effect"]), (&json!(true), &json!("READ_ONLY")), "{told}");
-    for (text, more, why) in [
+    let response: Value = ran.json();
+    assert_eq!(
+        (&response["ok"], &response["request"]["effect"]),
+        (&json!(true), &json!("READ_ONLY")),
+        "{response}"
+    );
+    for (text, more, reason) in [
         ("{", &[][..], "is not JSON"),
         ("[]", &[], "not a JSON object"),
         ("{}", &[], "intent is missing"),
@@ -156,13 +181,16 @@ fn a_shell_gets_json_whatever_happens() {
         ("{}", &["--preset", "gatway"], "Did you mean 'gateway'?"),
         ("{}", &["--file", "nowhere.json"], "cannot be read from nowhere.json"),
     ] {
-        let (code, told) = from_stdin(&place, text, more);
+        let (code, response) = from_stdin(&place, text, more);
         assert_eq!(
-            (code, &told["ok"], &told["error"]["type"]),
+            (code, &response["ok"], &response["error"]["type"]),
             (1, &json!(false), &json!("VALIDATION")),
-            "{told}"
+            "{response}"
         );
-        assert!(told["error"]["message"].as_str().is_some_and(|told| told.contains(why)), "{told}");
+        assert!(
+            response["error"]["message"].as_str().is_some_and(|message| message.contains(reason)),
+            "{response}"
+        );
     }
 }
 
@@ -172,8 +200,12 @@ fn a_gate_whose_time_is_short_answers_all_the_same() {
         [presets.p]\ngates.vices = {}\ngates.proxy = { request = true }\n";
     let place = Place::with(presets, &["vices", "proxy"]);
     let mut client = Client::start(&place, "p");
-    let told = requested(&mut client, json!({"intent": "EXECUTE", "action": "vice_sleep"}));
-    assert_eq!((&told["error"]["type"], &told["ok"]), (&json!("TIMEOUT"), &json!(false)), "{told}");
+    let response = requested(&mut client, json!({"intent": "EXECUTE", "action": "vice_sleep"}));
+    assert_eq!(
+        (&response["error"]["type"], &response["ok"]),
+        (&json!("TIMEOUT"), &json!(false)),
+        "{response}"
+    );
 }
 
 #[test]
@@ -193,50 +225,54 @@ fn a_workflow_lets_requests_through_in_their_turn() {
         let sent = json!({"intent": intent, "action": tool, "params": {"text": "hi"}, "context": context});
         requested(&mut client, sent)
     };
-    let told = step("EXECUTE", "echo", &root);
+    let response = step("EXECUTE", "echo", &root);
     assert_eq!(
-        (&told["error"]["type"], &told["request"]["intent"]),
+        (&response["error"]["type"], &response["request"]["intent"]),
         (&json!("PERMISSION"), &json!("EXECUTE")),
-        "{told}"
+        "{response}"
     );
     assert!(
-        told["error"]["message"].as_str().is_some_and(|why| why.contains(".refactor-analysis-done")),
-        "{told}"
+        response["error"]["message"]
+            .as_str()
+            .is_some_and(|reason| reason.contains(".refactor-analysis-done")),
+        "{response}"
     );
-    let told = step("ANALYZE", "nothing_of_the_kind", &root);
-    assert_eq!(told["ok"], false, "{told}");
+    let response = step("ANALYZE", "nothing_of_the_kind", &root);
+    assert_eq!(response["ok"], false, "{response}");
     assert!(!root.join(".refactor-analysis-done").exists(), "a failed call leaves no mark");
-    let told = step("ANALYZE", "echo", &root);
+    let response = step("ANALYZE", "echo", &root);
     assert_eq!(
-        (&told["ok"], &told["meta"]["marks"]),
+        (&response["ok"], &response["meta"]["marks"]),
         (&json!(true), &json!([".refactor-analysis-done"])),
-        "{told}"
+        "{response}"
     );
-    let told = step("EXECUTE", "echo", &root);
+    let response = step("EXECUTE", "echo", &root);
     assert_eq!(
-        (&told["result"]["data"], &told["meta"]["marks"]),
+        (&response["result"]["data"], &response["meta"]["marks"]),
         (&json!("hi"), &json!([".refactor-execution-done"]))
     );
-    let told = step("ANALYZE", "echo", std::path::Path::new("/"));
+    let response = step("ANALYZE", "echo", std::path::Path::new("/"));
     assert!(
-        told["error"]["message"].as_str().is_some_and(|why| why.contains("not in any root of the workflow")),
-        "{told}"
+        response["error"]["message"]
+            .as_str()
+            .is_some_and(|reason| reason.contains("not in any root of the workflow")),
+        "{response}"
     );
-    let why = place.run(&["explain", "request", "--preset", "p"]).stdout();
+    let reason = place.run(&["explain", "request", "--preset", "p"]).stdout();
     assert!(
-        why.contains("calls of intent MODIFY or EXECUTE need .refactor-analysis-done and leave .refactor-execution-done"),
-        "{why}"
+        reason.contains("calls of intent MODIFY or EXECUTE need .refactor-analysis-done and leave .refactor-execution-done"),
+        "{reason}"
     );
-    let (code, told) =
+    let (code, response) =
         from_stdin(&place, "{\"intent\": \"MODIFY\", \"action\": \"echo\"}", &["--preset", "p"]);
     assert_eq!(
-        (code, &told["error"]["suggestion"]),
+        (code, &response["error"]["suggestion"]),
         (
             1,
             &json!(
                 "Set context.project_root in the request, or project = \"DIR\" under [presets.p] in presets.toml."
             )
         ),
-        "{told}"
+        "{response}"
     );
 }

@@ -108,7 +108,7 @@ fn implementations_and_studies_are_asked_for_and_worded() {
 }
 
 #[test]
-fn a_wrong_key_is_told_without_the_key() {
+fn a_wrong_key_is_reported_without_the_key() {
     for wire in ALL {
         let provider = Provider::saying([wire.wrong_key()]);
         let (_place, mut client) = host(wire, &provider, "30 s");

@@ -41,8 +41,8 @@ fn read(client: &mut Client, uri: &str) -> Value {
 }
 
 fn listed(client: &mut Client) -> Vec<String> {
-    let said = client.request("resources/list", json!({}));
-    let resources = said["result"]["resources"].as_array().unwrap_or_else(|| panic!("{said}"));
+    let reply = client.request("resources/list", json!({}));
+    let resources = reply["result"]["resources"].as_array().unwrap_or_else(|| panic!("{reply}"));
     resources.iter().map(|resource| resource["uri"].as_str().expect("an address").to_owned()).collect()
 }
 
@@ -50,15 +50,15 @@ fn listed(client: &mut Client) -> Vec<String> {
 fn a_preset_declares_what_its_gates_have() {
     let place = library();
     let mut client = Client::raw(&place, &["serve", "--preset", "plain"], &[]);
-    let said = client.initialize("2025-11-25");
-    assert_eq!(said["capabilities"], json!({"logging": {}, "tools": {"listChanged": true}}));
+    let result = client.initialize("2025-11-25");
+    assert_eq!(result["capabilities"], json!({"logging": {}, "tools": {"listChanged": true}}));
     assert_eq!(client.request("resources/list", json!({}))["error"]["code"], -32601);
     let mut client = Client::raw(&place, &["serve", "--preset", "library"], &[]);
     let changes = json!({"listChanged": true});
-    let said = client.initialize("2025-11-25");
+    let result = client.initialize("2025-11-25");
     let resources = json!({"listChanged": true, "subscribe": true});
     assert_eq!(
-        said["capabilities"],
+        result["capabilities"],
         json!({"completions": {}, "logging": {}, "prompts": changes, "resources": resources, "tools": changes})
     );
     let first = &client.request("resources/list", json!({}))["result"]["resources"][0];
@@ -70,7 +70,7 @@ fn a_preset_declares_what_its_gates_have() {
 fn a_gate_that_does_not_behave_ends_its_own_request_and_no_other() {
     let place = library();
     let mut client = Client::start(&place, "library");
-    for (uri, code, why) in [
+    for (uri, code, reason) in [
         ("test://fiction/trap", -32603, "gate 'fiction' trapped"),
         ("test://fiction/loop", -32603, "1 s"),
         ("test://fiction/huge", -32603, "gate 'fiction'"),
@@ -80,7 +80,7 @@ fn a_gate_that_does_not_behave_ends_its_own_request_and_no_other() {
     ] {
         let error = &read(&mut client, uri)["error"];
         assert_eq!(error["code"], code, "{uri}: {error}");
-        assert!(error["message"].as_str().is_some_and(|message| message.contains(why)), "{uri}: {error}");
+        assert!(error["message"].as_str().is_some_and(|message| message.contains(reason)), "{uri}: {error}");
         assert_eq!(
             read(&mut client, "test://fiction/1")["result"]["contents"][0]["text"],
             "Book 1 of fiction."
@@ -96,8 +96,8 @@ fn a_gate_that_does_not_behave_ends_its_own_request_and_no_other() {
 #[test]
 fn two_gates_that_answer_for_one_address_are_refused() {
     let place = library();
-    let told = place.run(&["presets", "check"]).stdout();
-    assert!(told.contains("resource collision: gate 'fiction' has 'test://same/{id}'"), "{told}");
+    let output = place.run(&["presets", "check"]).stdout();
+    assert!(output.contains("resource collision: gate 'fiction' has 'test://same/{id}'"), "{output}");
 }
 
 #[test]
@@ -116,20 +116,20 @@ fn a_line_in_the_log_tells_of_each_read() {
 }
 
 #[test]
-fn clients_are_told_when_a_reload_changes_what_there_is() {
+fn clients_are_notified_when_a_reload_changes_what_there_is() {
     let place = library();
     let mut client = Client::start(&place, "library");
     assert_eq!(listed(&mut client).len(), 2);
     let more = PRESETS
         .replace("gates.poetry = { shelf = \"poetry\", books = 2 }", "gates.poetry = { shelf = \"essays\" }");
     place.write("presets.toml", more);
-    let mut told = Vec::new();
-    while told.len() < 2 {
+    let mut methods = Vec::new();
+    while methods.len() < 2 {
         let message = client.next_message();
-        told.push(message["method"].as_str().unwrap_or_default().to_owned());
+        methods.push(message["method"].as_str().unwrap_or_default().to_owned());
     }
-    told.sort();
-    assert_eq!(told, ["notifications/prompts/list_changed", "notifications/resources/list_changed"]);
+    methods.sort();
+    assert_eq!(methods, ["notifications/prompts/list_changed", "notifications/resources/list_changed"]);
     assert_eq!(read(&mut client, "test://essays/0")["result"]["contents"][0]["text"], "Book 0 of essays.");
     assert_eq!(read(&mut client, "test://poetry/0")["error"]["code"], -32002);
 }
@@ -144,14 +144,14 @@ fn updated(client: &mut Client) -> String {
 }
 
 #[test]
-fn who_watches_a_resource_is_told_when_it_changes_by_itself() {
+fn subscribers_are_notified_when_a_resource_changes_by_itself() {
     let place = library();
     let mut client = Client::start(&place, "library");
     let books = listed(&mut client);
     let first = books.iter().find(|uri| uri.contains("fiction")).expect("a book").clone();
     let nowhere = client.request("resources/subscribe", json!({"uri": first.replace("/0", "/999")}));
     assert!(
-        nowhere["error"]["message"].as_str().is_some_and(|why| why.contains("Book not found")),
+        nowhere["error"]["message"].as_str().is_some_and(|reason| reason.contains("Book not found")),
         "{nowhere}"
     );
     let foreign = client.request("resources/subscribe", json!({"uri": "test://elsewhere"}));

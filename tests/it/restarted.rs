@@ -17,13 +17,13 @@ fn goes_on(place: &Place, mut client: Command, version: &str) {
     let host = Http::start(place, "p", &[]);
     client.args([format!("{}/mcp", host.base).as_str(), version]);
     let mut client = client.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("start the client");
-    let mut said = BufReader::new(client.stdout.take().expect("stdout")).lines();
-    assert_eq!(said.next().expect("a line").expect("text"), "connected");
+    let mut lines = BufReader::new(client.stdout.take().expect("stdout")).lines();
+    assert_eq!(lines.next().expect("a line").expect("text"), "connected");
     let _host = host.killed_and_restarted(place, "p");
     client.stdin.take().expect("stdin").write_all(b"go on\n").expect("a line");
-    let told = said.next().unwrap_or_else(|| panic!("the client gave up")).expect("text");
-    let told: Value = serde_json::from_str(&told).expect("JSON");
-    assert_eq!(told, json!({"said": "still here", "before": 2, "after": 2}));
+    let report = lines.next().unwrap_or_else(|| panic!("the client gave up")).expect("text");
+    let report: Value = serde_json::from_str(&report).expect("JSON");
+    assert_eq!(report, json!({"said": "still here", "before": 2, "after": 2}));
     // Some clients wait long before they exit; kill them.
     let _ = client.kill();
     let _ = client.wait();

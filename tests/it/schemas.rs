@@ -30,8 +30,8 @@ fn refusals(schema: &Value) -> [String; 2] {
         assert_eq!(ran.code(), 1, "{}{}", ran.stdout(), ran.stderr());
         let mut honest = Client::start(&place, "honest");
         assert_eq!(honest.text("echo", json!({"text": "hi"})), "hi");
-        let told = ran.stdout() + &ran.stderr();
-        told.lines().find(|line| line.contains("gate 'liar'")).unwrap_or_else(|| panic!("{told}")).to_owned()
+        let text = ran.stdout() + &ran.stderr();
+        text.lines().find(|line| line.contains("gate 'liar'")).unwrap_or_else(|| panic!("{text}")).to_owned()
     })
 }
 
@@ -82,9 +82,9 @@ fn a_schema_that_hides_its_weight_is_refused_with_the_reason() {
         (unused, "is nested more than 64 levels deep"),
         (json!({"type": "object", "properties": {"x": {"pattern": "\\p{L}{500}"}}}), "compiles to more than"),
     ] {
-        for (told, which) in refusals(&schema).iter().zip(["input", "output"]) {
+        for (message, which) in refusals(&schema).iter().zip(["input", "output"]) {
             let subject = format!("tool 'lied': its {which} schema ");
-            assert!(told.contains(&subject) && told.contains(expected), "{expected}: {told}");
+            assert!(message.contains(&subject) && message.contains(expected), "{expected}: {message}");
         }
     }
 }
@@ -123,10 +123,16 @@ fn a_pattern_whose_automaton_is_huge_is_stopped() {
     let pattern = json!({"pattern": "[ab]*a[ab]{1900}c"});
     let text = json!("ab".repeat(100_000));
     let [argument, reply] = as_argument_and_reply(&pattern, &text, "time = \"5 min\"");
-    let told = text_of(&argument);
-    assert!(told.contains("invalid arguments: they take more than 100 million steps to check"), "{told}");
-    let told = text_of(&reply);
-    assert!(told.contains("the reply of 'lied' has data that take more than 100 million steps"), "{told}");
+    let message = text_of(&argument);
+    assert!(
+        message.contains("invalid arguments: they take more than 100 million steps to check"),
+        "{message}"
+    );
+    let message = text_of(&reply);
+    assert!(
+        message.contains("the reply of 'lied' has data that take more than 100 million steps"),
+        "{message}"
+    );
     let matched = json!(format!("{}c", "a".repeat(1_901)));
     for result in as_argument_and_reply(&pattern, &matched, "") {
         assert_ne!(result["isError"], true, "{result}");

@@ -125,8 +125,8 @@ fn attacks_end_in_words_and_the_next_script_runs() {
         ("eval('1')", "scripts cannot use eval"),
         ("await tools['\u{0435}cho'].echo({text: 'x'})", "unknown tool source"),
     ] {
-        let told = fails(&mut client, code);
-        assert!(told.contains(words) && !told.contains("trap"), "{code}: {told}");
+        let error = fails(&mut client, code);
+        assert!(error.contains(words) && !error.contains("trap"), "{code}: {error}");
         assert_eq!(run(&mut client, "return 1 + 1"), "2");
     }
 }
@@ -203,8 +203,8 @@ fn a_kept_script_becomes_a_tool_of_a_preset() {
     assert_eq!(client.close(), Some(0));
 
     let ran = |arguments: &[&str]| place.run(&[&["scripts"], arguments, &["--preset", "p"]].concat());
-    let told = ran(&["export", "odd", "--to", place.path("scripts").to_str().expect("a path")]).stderr();
-    assert!(told.contains("script 'odd' has U+202E at line 4 of its file, which is invisible"), "{told}");
+    let stderr = ran(&["export", "odd", "--to", place.path("scripts").to_str().expect("a path")]).stderr();
+    assert!(stderr.contains("script 'odd' has U+202E at line 4 of its file, which is invisible"), "{stderr}");
     assert!(!place.path("scripts").exists());
     assert!(ran(&["remove", "odd"]).stdout().starts_with("Removed 'odd'"));
     assert_eq!(ran(&["list"]).stdout(), "greet(name) v1: Greets. (never run)\n");

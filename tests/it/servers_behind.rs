@@ -55,8 +55,8 @@ fn commands_know_the_tools_of_servers() {
     assert_eq!(tools, json!(["mcp__gatehouse__far__big", "mcp__gatehouse__far__echo"]));
     let shown = run(&place, 0, &["presets", "show", "full", "--json"]).json();
     assert_eq!((&shown["servers"], &shown["tools"][0]["server"]), (&json!(["far"]), &json!("far")));
-    let why = run(&place, 0, &["explain", "far__echo"]).stdout();
-    assert!(why.contains("'far__echo' comes from server 'far', which calls it 'echo'"), "{why}");
+    let reason = run(&place, 0, &["explain", "far__echo"]).stdout();
+    assert!(reason.contains("'far__echo' comes from server 'far', which calls it 'echo'"), "{reason}");
     assert_eq!(
         run(&place, 0, &["servers", "refresh", "--json"]).json()["unchanged"],
         2,
@@ -90,7 +90,7 @@ fn a_server_that_cannot_be_started_takes_nothing_else_with_it() {
 }
 
 #[test]
-fn clients_are_told_when_a_server_lists_other_tools_and_servers_come_and_go_with_the_file() {
+fn clients_are_notified_when_a_server_lists_other_tools_and_servers_come_and_go_with_the_file() {
     let inner = inner();
     let blocks = server("far", &inner);
     let place = Place::with(&format!("{blocks}[presets.full]\nservers = [\"far\"]\n"), &[]);
@@ -139,8 +139,8 @@ fn a_subagent_is_made_for_a_server() {
     assert!(auto.contains("<!-- strategy: subprocess (its tools were called 0 times"), "{auto}");
     assert!(auto.contains("tools: Bash\n") && auto.contains("\"isolation\": \"subprocess\""), "{auto}");
     let file = place.path("agents/far-gateway.md");
-    let told = made(&["--preset", "sent", "--out", file.to_str().expect("a path")]).stdout();
-    assert!(told.contains("far-gateway.md (subprocess: "), "{told}");
+    let output = made(&["--preset", "sent", "--out", file.to_str().expect("a path")]).stdout();
+    assert!(output.contains("far-gateway.md (subprocess: "), "{output}");
     assert_eq!(std::fs::read_to_string(&file).expect("a file").trim_end(), auto.trim_end());
     assert!(
         made(&["--preset", "none", "--strategy", "agent"]).stderr().contains("has no access to server 'far'")
@@ -171,7 +171,7 @@ fn the_commands_of_a_subagent_work_from_any_directory() {
     };
     let sent =
         request.replace("far/TOOL", "far/echo").replace("\"params\": {}", "\"params\": {\"text\": \"hi\"}");
-    let told: Value = serde_json::from_str(&shell(&sent)).expect("JSON");
-    assert_eq!((&told["ok"], &told["result"]["data"]), (&json!(true), &json!("hi")), "{told}");
+    let response: Value = serde_json::from_str(&shell(&sent)).expect("JSON");
+    assert_eq!((&response["ok"], &response["result"]["data"]), (&json!(true), &json!("hi")), "{response}");
     assert!(shell(&schema.replace("TOOL", "echo")).contains("text"));
 }

@@ -20,9 +20,9 @@ fn presets(place: &Place) -> String {
 fn servers_are_listed_with_what_they_need_and_without_secrets() {
     let off = "[servers.off]\nurl = \"https://off.example/mcp\"\nenabled = false\n";
     let place = Place::with(&format!("{GIT}{off}"), &[]);
-    let told = run(&place, 0, &["servers", "list", "--json"]).json();
-    assert_eq!(told[0]["missing"], json!(["GIT_TOKEN"]));
-    assert_eq!(told[1]["enabled"], json!(false));
+    let servers = run(&place, 0, &["servers", "list", "--json"]).json();
+    assert_eq!(servers[0]["missing"], json!(["GIT_TOKEN"]));
+    assert_eq!(servers[1]["enabled"], json!(false));
     let ran = place.command(&["servers", "list"]).env("GIT_TOKEN", "s3cret-value").output().expect("run");
     let text = String::from_utf8_lossy(&ran.stdout).into_owned();
     assert!(text.contains("git-mcp --token [secret]") && !text.contains("s3cret-value"), "{text}");
@@ -147,10 +147,10 @@ fn servers_of_other_clients_are_shown_and_written_where_they_are_named() {
     );
     assert!(named.stderr().contains("env set HUB_TOKEN"), "{}", named.stderr());
     assert_eq!(presets(&place), GIT, "showing changes nothing");
-    let told = run(&place, 0, &["servers", "import", "--from", "claude-code", "--write", "--json"]).json();
-    assert_eq!(told["servers"][0]["name"], "hub");
+    let report = run(&place, 0, &["servers", "import", "--from", "claude-code", "--write", "--json"]).json();
+    assert_eq!(report["servers"][0]["name"], "hub");
     assert_eq!(presets(&place), format!("{GIT}\n{block}"));
-    assert!(!told.to_string().contains("ghp_"), "{told}");
+    assert!(!report.to_string().contains("ghp_"), "{report}");
 }
 
 #[test]
@@ -158,32 +158,38 @@ fn an_untrusted_file_declares_nothing_and_trust_shows_what_it_would_start() {
     let place = Place::with(GIT, &[]);
     let ran = place.nameless(&["servers", "list", "--json"]).output().expect("run");
     assert_eq!(String::from_utf8_lossy(&ran.stdout).trim(), "[]");
-    let told = run(&place, 0, &["trust", "--json"]).json();
-    assert_eq!(told["allows"]["servers"], json!(["git: git-mcp --token ${GIT_TOKEN}"]));
+    let report = run(&place, 0, &["trust", "--json"]).json();
+    assert_eq!(report["allows"]["servers"], json!(["git: git-mcp --token ${GIT_TOKEN}"]));
 }
 
 #[test]
 fn a_preset_changes_tools_of_gates_too_and_a_call_goes_through_it() {
     let tools = "[presets.full.tools.say]\nname = \"repeat\"\n[presets.full.tools.ech]\nhide = true\n";
     let place = Place::with(&format!("[presets.full]\ngates.echo = {{}}\n{tools}"), &["echo"]);
-    let why = run(&place, 1, &["presets", "show", "full"]).stderr();
-    assert!(why.contains("tools names '") && why.contains("which no gate of the preset has"), "{why}");
+    let reason = run(&place, 1, &["presets", "show", "full"]).stderr();
+    assert!(
+        reason.contains("tools names '") && reason.contains("which no gate of the preset has"),
+        "{reason}"
+    );
     let place = Place::with("[presets.full]\ngates.echo = {}\n", &["echo"]);
     let listed = run(&place, 0, &["presets", "show", "full", "--json"]).json();
     let tool = listed["tools"][0]["name"].as_str().expect("a tool").to_owned();
     let changed =
         format!("[presets.full]\ngates.echo = {{}}\n[presets.full.tools.{tool}]\nname = \"renamed\"\n");
     place.write("presets.toml", changed);
-    let told = run(&place, 0, &["explain", "renamed"]).stdout();
-    assert!(told.contains(&format!("'renamed' comes from gate 'echo', which calls it '{tool}'")), "{told}");
+    let explanation = run(&place, 0, &["explain", "renamed"]).stdout();
+    assert!(
+        explanation.contains(&format!("'renamed' comes from gate 'echo', which calls it '{tool}'")),
+        "{explanation}"
+    );
     let unknown = run(&place, 1, &["call", &tool]).stderr();
     assert!(unknown.contains(&format!("has no tool '{tool}'")), "{unknown}");
     place.write(
         "presets.toml",
         format!("[presets.full]\ngates.echo = {{}}\n[presets.full.tools.{tool}]\nhide = true\n"),
     );
-    let told = run(&place, 0, &["explain", &tool]).stdout();
-    assert!(told.contains(&format!("preset 'full' hides '{tool}'")), "{told}");
+    let explanation = run(&place, 0, &["explain", &tool]).stdout();
+    assert!(explanation.contains(&format!("preset 'full' hides '{tool}'")), "{explanation}");
 }
 
 #[test]

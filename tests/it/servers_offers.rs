@@ -26,8 +26,8 @@ fn outer(inner: &Place) -> Place {
 }
 
 fn uris(client: &mut Client) -> Vec<String> {
-    let said = client.request("resources/list", json!({}));
-    let resources = said["result"]["resources"].as_array().unwrap_or_else(|| panic!("{said}"));
+    let reply = client.request("resources/list", json!({}));
+    let resources = reply["result"]["resources"].as_array().unwrap_or_else(|| panic!("{reply}"));
     resources.iter().filter_map(|resource| Some(resource["uri"].as_str()?.to_owned())).collect()
 }
 
@@ -100,7 +100,7 @@ fn updated(client: &mut Client) -> String {
 }
 
 #[test]
-fn who_watches_a_resource_of_a_server_is_told_when_it_changes() {
+fn subscribers_are_notified_when_a_resource_of_a_server_changes() {
     let inner = inner();
     let host = Http::start(&inner, "one", &[]);
     let far = format!("[servers.far]\nurl = \"{}/mcp\"\n[presets.all]\nservers = [\"far\"]\n", host.base);

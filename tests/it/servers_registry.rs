@@ -58,12 +58,12 @@ fn a_server_is_found_and_added_with_its_version() {
     let base = registry(servers());
     let place = Place::with("", &[]);
     let found = place.run(&["servers", "search", "files", "--registry", &base]);
-    let told = found.stdout();
+    let output = found.stdout();
     assert!(
-        told.contains("io.acme/files") && told.contains("1.2.3") && !told.contains("io.acme/old"),
-        "{told}"
+        output.contains("io.acme/files") && output.contains("1.2.3") && !output.contains("io.acme/old"),
+        "{output}"
     );
-    assert!(!told.contains('\u{202e}') && !told.contains('\u{1b}'), "{told:?}");
+    assert!(!output.contains('\u{202e}') && !output.contains('\u{1b}'), "{output:?}");
     let all = place.run(&["servers", "search", "io.acme", "--registry", &base, "--json"]).json();
     assert_eq!(all.as_array().map(Vec::len), Some(3), "{all}");
     let none = place.run(&["servers", "search", "nothing", "--registry", &base]);
@@ -94,20 +94,20 @@ fn a_server_is_found_and_added_with_its_version() {
 fn what_cannot_be_added_is_refused_with_the_reason() {
     let base = registry(servers());
     let place = Place::with("", &[]);
-    for (from, why) in [
+    for (from, reason) in [
         ("io.acme/nothing", "the registry has no server 'io.acme/nothing'"),
         ("io.acme/files@9.9.9", "the registry has no version '9.9.9' of server 'io.acme/files'"),
         ("io.acme/old", "'io.acme/old' was deleted from the registry"),
         ("io.acme/loose", "cannot add 'io.acme/loose': 'latest' is not an exact version"),
     ] {
         let ran = place.run(&["servers", "add", "x", "--from", from, "--registry", &base, "--yes"]);
-        assert!(ran.code() != 0 && ran.stderr().contains(why), "{from}: {}", ran.stderr());
+        assert!(ran.code() != 0 && ran.stderr().contains(reason), "{from}: {}", ran.stderr());
     }
-    for (registry, why) in [
+    for (registry, reason) in [
         ("http://registry.example.com", "expected https, or http on this machine"),
         ("http://127.0.0.1:1", "cannot use the registry 127.0.0.1"),
     ] {
         let ran = place.run(&["servers", "search", "x", "--registry", registry]);
-        assert!(ran.code() != 0 && ran.stderr().contains(why), "{registry}: {}", ran.stderr());
+        assert!(ran.code() != 0 && ran.stderr().contains(reason), "{registry}: {}", ran.stderr());
     }
 }

@@ -28,8 +28,8 @@ fn echo(host: &Http, session: &str) -> Value {
 }
 
 fn clients(place: &Place) -> usize {
-    let told = place.run(&["status", "--json"]).json();
-    told["hosts"][0]["clients"].as_array().map_or(0, Vec::len)
+    let status = place.run(&["status", "--json"]).json();
+    status["hosts"][0]["clients"].as_array().map_or(0, Vec::len)
 }
 
 #[test]
@@ -100,7 +100,9 @@ fn a_session_goes_on_when_its_host_was_restarted() {
     // The call ended with its host; the client learns that when it resumes the stream.
     let lost = host.resume("/mcp/p/p", &session, &asked);
     assert_eq!((lost.len(), &lost[0].message()["id"]), (1, &json!(41)), "{lost:?}");
-    assert!(lost[0].message()["error"]["message"].as_str().is_some_and(|why| why.contains("Repeat the")));
+    assert!(
+        lost[0].message()["error"]["message"].as_str().is_some_and(|reason| reason.contains("Repeat the"))
+    );
     // The lists may have changed between the two hosts, so the client is notified.
     let changes = host.events("/mcp/p/p", &session);
     assert_eq!(changes.next()["method"], "notifications/tools/list_changed");

@@ -151,8 +151,8 @@ fn tools_that_are_not_listed_are_found_and_called() {
     assert!(pinned.starts_with(&format!("{id} is pinned.")), "{pinned}");
     let kept = client.text("call_tool", of("search_workspace", json!({"tags": ["mine"]})));
     assert!(kept.contains(&id) && kept.contains("pinned"), "{kept}");
-    let gone = text_of(&client.call("call_tool", of("pin_artifact", json!({"id": "art-000000000000"}))));
-    assert!(gone.contains("EXECUTION_ERROR"), "the artifact is missing, not the tool: {gone}");
+    let missing = text_of(&client.call("call_tool", of("pin_artifact", json!({"id": "art-000000000000"}))));
+    assert!(missing.contains("EXECUTION_ERROR"), "the artifact is missing, not the tool: {missing}");
     let unknown = text_of(&client.call("call_tool", of("search_wokspace", json!({}))));
     assert!(unknown.contains("summarizer"), "{unknown}");
 }

@@ -272,8 +272,8 @@ fn a_server_cannot_pass_other_files_as_those_of_its_skills() {
         "gatehouse://server/s/~skill://changed/SKILL.md",
     ] {
         let refused = read(&mut client, uri);
-        let said = refused["error"]["message"].as_str().unwrap_or_else(|| panic!("{uri}: {refused}"));
-        assert!(said.contains("server 's' sent another file"), "{uri}: {said}");
+        let message = refused["error"]["message"].as_str().unwrap_or_else(|| panic!("{uri}: {refused}"));
+        assert!(message.contains("server 's' sent another file"), "{uri}: {message}");
     }
     let note = read(&mut client, "gatehouse://server/s/note://1")["result"]["contents"][0]["uri"].clone();
     assert!(note.as_str().expect("a URI").starts_with("gatehouse://server/s/"), "{note}");

@@ -20,7 +20,7 @@ fn little_address_space_serves_with_a_smaller_pool_or_without_one() {
     let place = Place::with("[presets.one]\ngates.echo = {}\ngates.caller = {}\n", &["echo", "caller"]);
     let pool = |instances: u32| format!("the pool has {instances} instances");
     let none = || "gate memory is allocated per call".to_owned();
-    for (gib, said) in [(200, pool(80)), (60, pool(20)), (4, none()), (2, none())] {
+    for (gib, expected) in [(200, pool(80)), (60, pool(20)), (4, none()), (2, none())] {
         let command = place.command(&["serve", "--preset", "one"]);
         let mut client = Client::spawn(limited(&command, gib << 30));
         client.initialize("2025-11-25");
@@ -31,7 +31,7 @@ fn little_address_space_serves_with_a_smaller_pool_or_without_one() {
             assert_eq!(client.answer(id)["result"]["content"][0]["text"], n.to_string(), "{gib} GiB");
         }
         let log = client.log();
-        assert_eq!(log.matches(&said).count(), 1, "{gib} GiB: {log}");
+        assert_eq!(log.matches(&expected).count(), 1, "{gib} GiB: {log}");
         assert!(log.contains(&format!("address space is limited to {gib} GiB (`ulimit -v`)")), "{log}");
         assert_eq!(client.close(), Some(0));
     }

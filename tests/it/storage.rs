@@ -91,8 +91,11 @@ fn without_the_grant_nothing_is_opened() {
         assert_eq!(error["suggestion"], line);
     }
     assert!(!place.path("state/kv.db").exists(), "a denied call must not make the store");
-    let told = place.run(&["gates", "inspect", "keeper", "--json"]).json();
-    assert_eq!((&told["asks"], &told["not_granted"]), (&json!(["context", "text", "kv"]), &json!(["kv"])));
+    let report = place.run(&["gates", "inspect", "keeper", "--json"]).json();
+    assert_eq!(
+        (&report["asks"], &report["not_granted"]),
+        (&json!(["context", "text", "kv"]), &json!(["kv"]))
+    );
 }
 
 #[test]
@@ -137,8 +140,8 @@ fn keys_of_a_preset_and_of_a_caller_are_apart() {
     assert!(other(own(None, false)).contains("nothing of "), "another caller");
     // A list contains only its own scope, and no key of the gate reaches another scope.
     assert_eq!(p.text("kept", json!({"name": ""})), "k");
-    let told = p.fails("recall", json!({"name": "\u{10ffff}c"}));
-    assert!(told.contains("begins with U+10FFFF"), "{told}");
+    let error = p.fails("recall", json!({"name": "\u{10ffff}c"}));
+    assert!(error.contains("begins with U+10FFFF"), "{error}");
     let left: u64 = p.text("remaining", json!({})).parse().expect("milliseconds");
     assert!((1..=30_000).contains(&left), "{left}");
 }

@@ -163,13 +163,13 @@ fn a_rule_that_matches_nothing_is_reported() {
     let mistyped = PRESETS.replace("tools = [\"echo*\"]", "tools = [\"echo*\"]\ndeny = [\"kepe*\"]");
     let place = Place::with(&mistyped, &["echo", "keeper"]);
     let warning = "deny pattern 'kepe*' of this access rule matches no tool that is served.";
-    let told = place.run(&["presets", "check"]).stdout();
-    assert!(told.contains(warning) && told.contains("presets.toml:"), "{told}");
+    let output = place.run(&["presets", "check"]).stdout();
+    assert!(output.contains(warning) && output.contains("presets.toml:"), "{output}");
     let report = place.run(&["presets", "check", "--json"]).json();
     let rules = report.as_array().expect("reports").iter().find(|one| one["access"] == true);
     assert!(rules.is_some_and(|rules| rules["warnings"].to_string().contains(warning)), "{report}");
-    let told = self::place().run(&["presets", "check"]).stdout();
-    assert!(!told.contains("access rule"), "{told}");
+    let output = self::place().run(&["presets", "check"]).stdout();
+    assert!(!output.contains("access rule"), "{output}");
 }
 
 #[test]

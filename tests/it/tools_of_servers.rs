@@ -48,25 +48,25 @@ fn each_command_says_what_the_gate_says() {
     );
     assert_eq!(run(&place, 0, &["tools", "call", "s", "echo", "{\"text\": \"hello\"}"]), "hello\n");
     let failed = place.run(&["tools", "call", "s", "fails", "--json"]);
-    let told: Value = serde_json::from_str(&failed.stdout()).expect("JSON");
-    assert_eq!((failed.code(), &told["isError"]), (1, &json!(true)));
+    let result: Value = serde_json::from_str(&failed.stdout()).expect("JSON");
+    assert_eq!((failed.code(), &result["isError"]), (1, &json!(true)));
     let others = place.run(&["tools", "alternatives", "s", "echo", "--json"]).json();
     assert!(others["alternatives"].is_array() && others["related"] == json!([]), "{others}");
     let refused = place.run(&["tools", "alternatives", "s", "echo", "--error", "DENIED", "--json"]).json();
     assert_eq!(refused["alternatives"], json!([]));
-    let told = run(&place, 0, &["tools", "metrics", "s"]);
-    assert!(told.lines().all(|line| line.chars().count() <= 80), "{told}");
-    let rows: Vec<Vec<&str>> = told.lines().map(|line| line.split_whitespace().collect()).collect();
-    assert_eq!(rows[1], ["server", "s"], "{told}");
-    assert_eq!(&rows[2][..5], ["echo", "1", "100", "0", "0"], "{told}");
-    assert_eq!(&rows[3][..5], ["fails", "1", "0", "1", "0"], "{told}");
-    assert!(rows[2].last().is_some_and(|line| line.ends_with('█')) && !told.contains('\u{1b}'), "{told}");
+    let table = run(&place, 0, &["tools", "metrics", "s"]);
+    assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
+    let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows[1], ["server", "s"], "{table}");
+    assert_eq!(&rows[2][..5], ["echo", "1", "100", "0", "0"], "{table}");
+    assert_eq!(&rows[3][..5], ["fails", "1", "0", "1", "0"], "{table}");
+    assert!(rows[2].last().is_some_and(|line| line.ends_with('█')) && !table.contains('\u{1b}'), "{table}");
     let one = place.run(&["tools", "metrics", "s", "fails", "--days", "1", "--json"]).json();
     assert_eq!((&one["total_calls"], &one["metrics"][0]["by_day"]), (&json!(1), &json!([1])));
 }
 
 #[test]
-fn what_is_not_there_is_said_with_what_is() {
+fn what_is_missing_is_reported_with_what_exists() {
     let place = place();
     let without = run(&place, 2, &["tools", "search", "x", "--preset", "none"]);
     assert!(without.contains("preset 'none' has no tool 'search_tools' of the gate proxy."), "{without}");
@@ -82,7 +82,7 @@ fn what_is_not_there_is_said_with_what_is() {
 }
 
 #[test]
-fn what_is_called_next_is_told_with_its_counts_and_never_what_the_preset_hides() {
+fn what_is_called_next_is_shown_with_its_counts_and_never_what_the_preset_hides() {
     let place = place();
     let mut client = Client::start(&place, "p");
     let related = json!({"server": "s", "tool": "echo"});
@@ -99,25 +99,25 @@ fn what_is_called_next_is_told_with_its_counts_and_never_what_the_preset_hides()
     }
     // This tool waits until pending ledger entries are written.
     client.text("get_tool_metrics", json!({}));
-    let told = client.text("get_tool_alternatives", related.clone());
-    assert!(told.contains("Often called next: s: kinds (11 of 11, "), "{told}");
+    let reply = client.text("get_tool_alternatives", related.clone());
+    assert!(reply.contains("Often called next: s: kinds (11 of 11, "), "{reply}");
     let task = json!({"task_description": "say what it is told", "top_k": 1});
-    let told = client.text("recommend_tools", task.clone());
+    let reply = client.text("recommend_tools", task.clone());
     assert!(
-        told.starts_with("Fits:\ns: echo(") && told.contains("Often called next: s: kinds (11 of 11, "),
-        "{told}"
+        reply.starts_with("Fits:\ns: echo(") && reply.contains("Often called next: s: kinds (11 of 11, "),
+        "{reply}"
     );
     assert_eq!(client.close(), Some(0));
 
     let mut client = Client::start(&place, "less");
     for (tool, arguments) in [("get_tool_alternatives", related), ("recommend_tools", task)] {
-        let told = client.text(tool, arguments);
-        assert!(!told.contains("kinds"), "{told}");
+        let reply = client.text(tool, arguments);
+        assert!(!reply.contains("kinds"), "{reply}");
     }
 }
 
 #[test]
-fn what_the_same_callers_call_too_is_told_and_each_client_over_stdio_is_a_caller() {
+fn what_the_same_callers_also_call_is_shown_and_each_client_over_stdio_is_a_caller() {
     let place = place();
     for caller in 0..10 {
         let mut client = Client::start(&place, "p");
@@ -126,12 +126,12 @@ fn what_the_same_callers_call_too_is_told_and_each_client_over_stdio_is_a_caller
         }
         assert_eq!(client.close(), Some(0));
     }
-    let told = run(&place, 0, &["tools", "alternatives", "s", "kinds"]);
+    let output = run(&place, 0, &["tools", "alternatives", "s", "kinds"]);
     assert!(
-        told.contains("Often by the same callers: s: progress (5 of 5, 2 times as often as by chance)"),
-        "{told}"
+        output.contains("Often by the same callers: s: progress (5 of 5, 2 times as often as by chance)"),
+        "{output}"
     );
-    assert!(!told.contains("callers: s: noise"), "{told}");
+    assert!(!output.contains("callers: s: noise"), "{output}");
 }
 
 #[test]
@@ -152,23 +152,23 @@ fn the_shipped_proxy_says_what_a_tool_is_for_and_what_its_last_failure_was() {
         (0..times).for_each(|_| drop(call(&mut client, tool)));
     }
     let metrics = |client: &mut Client, arguments| client.text("get_tool_metrics", arguments);
-    let told = metrics(&mut client, json!({"server": "s", "sort": "failures"}));
-    let first = told.lines().next().expect("a line");
-    assert!(first.starts_with("s: fails: 2 calls, 0 % succeeded"), "{told}");
-    assert!(first.ends_with(", last error: not today"), "{told}");
-    let told = metrics(&mut client, json!({"server": "s", "min_calls": 3}));
-    assert!(told.lines().count() == 1 && told.starts_with("s: echo: 3 calls"), "{told}");
+    let report = metrics(&mut client, json!({"server": "s", "sort": "failures"}));
+    let first = report.lines().next().expect("a line");
+    assert!(first.starts_with("s: fails: 2 calls, 0 % succeeded"), "{report}");
+    assert!(first.ends_with(", last error: not today"), "{report}");
+    let report = metrics(&mut client, json!({"server": "s", "min_calls": 3}));
+    assert!(report.lines().count() == 1 && report.starts_with("s: echo: 3 calls"), "{report}");
 }
 
 #[test]
-fn an_empty_reply_is_told_with_other_tools_and_a_refusal_never_is() {
+fn an_empty_reply_comes_with_other_tools_and_a_refusal_never_does() {
     let place = place();
     let mut client = Client::start(&place, "p");
     let empty = json!({"server": "s", "tool": "echo", "arguments": {"text": ""}});
     let empty = client.call("call_tool", empty);
-    let told: String =
+    let text: String =
         empty["content"].as_array().into_iter().flatten().filter_map(|one| one["text"].as_str()).collect();
-    assert!(told.contains("The reply is empty."), "{empty}");
+    assert!(text.contains("The reply is empty."), "{empty}");
     let failed: Value = serde_json::from_str(&text_of(&call(&mut client, "fails"))).expect("JSON");
     assert_eq!(failed["error_code"], "EXECUTION_ERROR");
     assert!(failed["fallback_suggestions"].is_array(), "{failed}");

@@ -117,8 +117,8 @@ fn hurried_progress_is_thinned_out() {
     let answer =
         client.request("tools/call", json!({"name": "vice_progress", "arguments": {}, "_meta": meta}));
     assert_eq!(answer["result"]["content"][0]["text"], "hurried", "{answer}");
-    let told = client.notifications.iter().filter(|n| n["method"] == "notifications/progress").count();
-    assert!((1..1_000).contains(&told), "{told} progress messages");
+    let count = client.notifications.iter().filter(|n| n["method"] == "notifications/progress").count();
+    assert!((1..1_000).contains(&count), "{count} progress messages");
 }
 
 #[test]
@@ -136,10 +136,10 @@ fn what_is_not_granted_is_denied_with_the_line_to_add() {
 fn text_is_always_granted() {
     let place = Place::with("[presets.bad]\ngates.vices = {}\n", &["vices"]);
     let mut client = Client::start(&place, "bad");
-    let said = client.text("extracts", json!({}));
-    assert!(said.ends_with(", true"), "{said}");
-    let said = client.text("digests", json!({}));
-    assert!(said.ends_with(" tokens, true, true, true"), "{said}");
+    let text = client.text("extracts", json!({}));
+    assert!(text.ends_with(", true"), "{text}");
+    let text = client.text("digests", json!({}));
+    assert!(text.ends_with(" tokens, true, true, true"), "{text}");
 }
 
 #[test]

@@ -43,14 +43,14 @@ impl Host {
             .spawn()
             .expect("start gatehouse");
         let mut lines = BufReader::new(child.stderr.take().expect("stderr")).lines().map_while(Result::ok);
-        let mut said = String::new();
+        let mut log = String::new();
         let address = lines.by_ref().find_map(|line| {
-            said.push_str(&line);
-            said.push('\n');
+            log.push_str(&line);
+            log.push('\n');
             let (_, rest) = line.split_once("http://")?;
             Some(rest.split('/').next().unwrap_or(rest).to_owned())
         });
-        let address = address.unwrap_or_else(|| panic!("the host does not listen: {said}"));
+        let address = address.unwrap_or_else(|| panic!("the host does not listen: {log}"));
         // Drain the log: a full pipe would block the host.
         std::thread::spawn(move || lines.for_each(drop));
         Self { child, address, folder }

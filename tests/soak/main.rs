@@ -139,7 +139,7 @@ fn be_honest(host: &Host, over: &AtomicBool) -> (Vec<Duration>, Vec<String>) {
             match answer {
                 Ok(reply) if reply.to_string().contains(&text) => {}
                 Ok(reply) => failed.push(reply.to_string()),
-                Err(why) => failed.push(why),
+                Err(reason) => failed.push(reason),
             }
             thread::park_timeout(PAUSE);
         }
@@ -167,7 +167,7 @@ fn report(what: &str, findings: &Findings) {
         mib(end),
         mib(peak)
     );
-    for why in failed.iter().take(5) {
-        println!("  failed: {why:.300}");
+    for reason in failed.iter().take(5) {
+        println!("  failed: {reason:.300}");
     }
 }

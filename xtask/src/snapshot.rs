@@ -30,14 +30,14 @@ pub(crate) fn build(workspace: &Workspace, component: &Path, along: &ToolBuild) 
     build.current_dir(&workspace.root).arg("build").args(along.selection).args(["--bin", TOOL]);
     build::build("the snapshot tool", &mut build)?;
     let tool = workspace.binary(along.folder, TOOL);
-    let made = component.with_extension("snapshot.wasm");
-    if !(is_newer(&made, component) && is_newer(&made, &tool)) {
+    let snapshot = component.with_extension("snapshot.wasm");
+    if !(is_newer(&snapshot, component) && is_newer(&snapshot, &tool)) {
         // Rename, so that an interrupted build leaves the old file or none.
         let new = component.with_extension(format!("snapshot{}", std::process::id()));
         process::output(process::command(tool).arg(component).arg(&new))?;
-        fs::rename(&new, &made).with_context(|| format!("cannot write {}", made.display()))?;
+        fs::rename(&new, &snapshot).with_context(|| format!("cannot write {}", snapshot.display()))?;
     }
-    fs::read(&made).with_context(|| format!("cannot read {}", made.display()))
+    fs::read(&snapshot).with_context(|| format!("cannot read {}", snapshot.display()))
 }
 
 fn is_newer(made: &Path, of: &Path) -> bool {

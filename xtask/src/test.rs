@@ -107,7 +107,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         };
         let word = match &result {
             Ok(StepEnd::Passed) => "ok".to_owned(),
-            Ok(StepEnd::Skipped(why)) => format!("SKIPPED: {why}"),
+            Ok(StepEnd::Skipped(reason)) => format!("SKIPPED: {reason}"),
             Err(error) => format!("FAILED: {error:#}"),
         };
         if result.is_err() {
@@ -212,9 +212,9 @@ fn advisories(context: &mut Context) -> Result<StepEnd> {
         Ok(command)
     };
     if deny(context, &["fetch", "db"]).is_ok_and(|mut fetch| !process::succeeds(&mut fetch)) {
-        let why = "cannot fetch the RustSec database";
-        eprintln!("!! {why}\n!! skipped; run `cargo deny check advisories` with access to github.com");
-        return Ok(StepEnd::Skipped(why.to_owned()));
+        let reason = "cannot fetch the RustSec database";
+        eprintln!("!! {reason}\n!! skipped; run `cargo deny check advisories` with access to github.com");
+        return Ok(StepEnd::Skipped(reason.to_owned()));
     }
     context.run_tool("deny", &["--log-level", "error", "check", "advisories"])
 }

@@ -240,14 +240,14 @@ impl Bundle {
 }
 
 fn with_extension(folder: &Path, wanted: &str) -> Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
+    let mut paths = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         if path.extension().is_some_and(|extension| extension == wanted) {
-            found.push(path);
+            paths.push(path);
         }
     }
-    Ok(found)
+    Ok(paths)
 }
 
 fn cache() -> Result<PathBuf> {

@@ -84,8 +84,8 @@ pub(crate) fn xml_character(name: &str) -> Option<char> {
         let hex = number.strip_prefix(['x', 'X']).map(|hex| u32::from_str_radix(hex, 16));
         return char::from_u32(hex.unwrap_or_else(|| number.parse()).ok()?);
     }
-    let known = [("amp", '&'), ("lt", '<'), ("gt", '>'), ("quot", '"'), ("apos", '\'')];
-    known.into_iter().find_map(|(known, c)| (known == name).then_some(c))
+    let entities = [("amp", '&'), ("lt", '<'), ("gt", '>'), ("quot", '"'), ("apos", '\'')];
+    entities.into_iter().find_map(|(entity, c)| (entity == name).then_some(c))
 }
 
 /// Returns a link in Markdown, with the address in angle brackets if it has parentheses or blanks.

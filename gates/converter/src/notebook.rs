@@ -128,9 +128,9 @@ fn output_markdown(output: &Value) -> Option<String> {
             .and_then(|frames| frames.iter().filter_map(Value::as_str).rev().find(|frame| is_frame(frame)));
         Some(trace.map_or_else(|| title.clone(), |frame| format!("{title}\n{}", frame.trim_end())))
     };
-    let said = Some(join_lines(&output["text"])).filter(|text| !text.trim().is_empty());
+    let stream = Some(join_lines(&output["text"])).filter(|text| !text.trim().is_empty());
     let plain = if is_repr { json().or(plain) } else { plain };
-    let text = without_colors(&said.or(plain).or_else(error)?);
+    let text = without_colors(&stream.or(plain).or_else(error)?);
     Some(format!("Output:\n\n{}", fenced(&shortened(&text), "")))
 }
 
@@ -141,10 +141,10 @@ fn is_frame(part: &str) -> bool {
 }
 
 fn shortened(text: &str) -> String {
-    let kept = prefix(text, MAX_OUTPUT);
-    match text.len() - kept.len() {
+    let head = prefix(text, MAX_OUTPUT);
+    match text.len() - head.len() {
         0 => text.to_owned(),
-        left => format!("{kept}\n[{left} more bytes of output omitted]"),
+        omitted => format!("{head}\n[{omitted} more bytes of output omitted]"),
     }
 }
 

@@ -107,11 +107,11 @@ impl<'a> Package<'a> {
 
     fn relationships(&mut self, name: &str) -> Result<Vec<Relationship>, &'static str> {
         let Some(xml) = self.part(name)? else { return Ok(Vec::new()) };
-        let mut found = Vec::new();
+        let mut relationships = Vec::new();
         for_each_tag(&xml, |tag| {
             if tag.local_name().as_ref() == "Relationship" {
                 let value = |name| attribute(tag, name).unwrap_or_default();
-                found.push(Relationship {
+                relationships.push(Relationship {
                     id: value("Id"),
                     kind: value("Type"),
                     target: value("Target"),
@@ -119,7 +119,7 @@ impl<'a> Package<'a> {
                 });
             }
         })?;
-        Ok(found)
+        Ok(relationships)
     }
 
     /// Returns the relationships of a part.
@@ -176,6 +176,6 @@ pub(crate) fn relation(tag: &BytesStart<'_>) -> Option<String> {
     let mut attributes = tag.attributes();
     let mut attributes = attributes.with_checks(false).flatten();
     let is_relation = |key: &str| key.ends_with(":id");
-    let found = attributes.find(|attribute| is_relation(attribute.key.as_ref()))?;
-    Some(found.normalized_value(XmlVersion::Implicit1_0).ok()?.into_owned())
+    let attribute = attributes.find(|attribute| is_relation(attribute.key.as_ref()))?;
+    Some(attribute.normalized_value(XmlVersion::Implicit1_0).ok()?.into_owned())
 }

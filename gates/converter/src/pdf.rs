@@ -52,9 +52,9 @@ pub(crate) fn markdown(bytes: &[u8]) -> Result<ConvertedMarkdown, &'static str> 
                 Some(_) => {}
                 None => {
                     open_fence = fence(line);
-                    let shown = plain(line);
-                    let Some((level, title)) = heading(&shown).filter(|_| open_fence.is_none()) else {
-                        text.push_str(&shown);
+                    let plain_line = plain(line);
+                    let Some((level, title)) = heading(&plain_line).filter(|_| open_fence.is_none()) else {
+                        text.push_str(&plain_line);
                         text.push('\n');
                         continue;
                     };

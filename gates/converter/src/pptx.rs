@@ -51,9 +51,9 @@ pub(crate) fn markdown(bytes: &[u8]) -> Result<ConvertedMarkdown, &'static str> 
                 let mut content = SlideReader::new(&[]);
                 content.read(&xml)?;
                 let lines = content.out.lines().map(|line| line.trim().trim_start_matches("- "));
-                let said = lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
-                if !said.is_empty() {
-                    text.push_str(&format!("{label}{said}\n\n"));
+                let part_text = lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
+                if !part_text.is_empty() {
+                    text.push_str(&format!("{label}{part_text}\n\n"));
                 }
             }
         }

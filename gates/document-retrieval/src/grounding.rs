@@ -12,16 +12,16 @@ pub(crate) struct SupportedText {
 
 /// Removes statements that the document does not support.
 pub(crate) fn drop_unsupported(text: &str, document: &str) -> SupportedText {
-    let known = DocumentTerms::new(document);
+    let terms = DocumentTerms::new(document);
     let mut supported = String::new();
     let mut dropped = 0;
     for block in blocks(text) {
         match block {
-            MarkdownBlock::Code(code) if known.contains_lines(code) => supported += code,
+            MarkdownBlock::Code(code) if terms.contains_lines(code) => supported += code,
             MarkdownBlock::Code(_) => dropped += 1,
             MarkdownBlock::Line(line) => {
                 let sentences = sentences(line);
-                let good: Vec<&str> = sentences.iter().copied().filter(|s| known.supports(s)).collect();
+                let good: Vec<&str> = sentences.iter().copied().filter(|s| terms.supports(s)).collect();
                 dropped += sentences.len() - good.len();
                 if good.len() == sentences.len() {
                     supported += line;

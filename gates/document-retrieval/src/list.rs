@@ -59,15 +59,15 @@ pub(crate) fn tool() -> Tool<Params> {
 fn list(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     let guides = args.include_navigation.unwrap_or(true);
     let mut repositories = documents::repositories(guides)?;
-    if let Some(wanted) = &args.repository {
-        let known: Vec<String> = repositories.iter().map(|r| one_line(&r.name, 100)).take(20).collect();
-        repositories.retain(|repository| repository.name.eq_ignore_ascii_case(wanted.trim()));
+    if let Some(requested) = &args.repository {
+        let names: Vec<String> = repositories.iter().map(|r| one_line(&r.name, 100)).take(20).collect();
+        repositories.retain(|repository| repository.name.eq_ignore_ascii_case(requested.trim()));
         if repositories.is_empty() {
-            let fault = Fault::not_found(format!("there is no repository '{}'", one_line(wanted, 100)));
-            return Err(fault.hint(format!("There are: {}.", known.join(", "))));
+            let fault = Fault::not_found(format!("there is no repository '{}'", one_line(requested, 100)));
+            return Err(fault.hint(format!("There are: {}.", names.join(", "))));
         }
     }
-    let mut left = call.params.budget();
+    let mut remaining = call.params.budget();
     let mut guides_left_out = Vec::new();
     let mut rows = Vec::new();
     for repository in repositories {
@@ -75,8 +75,8 @@ fn list(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
             None => None,
             Some(guide) => {
                 let tokens = call.params.count(&guide)?;
-                let fits = tokens <= left;
-                left -= if fits { tokens } else { 0 };
+                let fits = tokens <= remaining;
+                remaining -= if fits { tokens } else { 0 };
                 if !fits {
                     guides_left_out.push(repository.name.clone());
                 }
@@ -95,17 +95,17 @@ fn list(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
             updated_at: repository.updated_at,
         });
     }
-    let found = RepositoryList { repositories: rows, guides_left_out };
-    Reply::markdown(render(&found)).structured(&found)
+    let repository_list = RepositoryList { repositories: rows, guides_left_out };
+    Reply::markdown(render(&repository_list)).structured(&repository_list)
 }
 
-fn render(found: &RepositoryList) -> String {
-    if found.repositories.is_empty() {
+fn render(repository_list: &RepositoryList) -> String {
+    if repository_list.repositories.is_empty() {
         return "There are no repositories yet. The host's operator can add one with `gatehouse docs add <folder>`.\n"
             .into();
     }
-    let mut out = format!("# Repositories ({})\n", found.repositories.len());
-    for row in &found.repositories {
+    let mut out = format!("# Repositories ({})\n", repository_list.repositories.len());
+    for row in &repository_list.repositories {
         let facts = [
             row.repository_type.clone(),
             Some(format!("{} documents", row.file_count)),
@@ -119,9 +119,9 @@ fn render(found: &RepositoryList) -> String {
             out += &format!("\n{}\n", nest_headings(guide.trim()));
         }
     }
-    if !found.guides_left_out.is_empty() {
+    if !repository_list.guides_left_out.is_empty() {
         let names: Vec<String> =
-            found.guides_left_out.iter().map(|name| code(&one_line(name, 100))).collect();
+            repository_list.guides_left_out.iter().map(|name| code(&one_line(name, 100))).collect();
         out += &format!(
             "\nGuides left out to stay within the budget: {}. Name one as `repository` to read its guide.\n",
             names.join(", ")

@@ -67,13 +67,13 @@ pub(crate) fn tool() -> Tool<Params> {
 fn read(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     let budget = call.params.budget();
     let first = args.start_line.map_or(1, |line| line.at_most(u32::MAX));
-    let wanted = args.end_line.map(|line| line.at_most(u32::MAX));
-    if wanted.is_some_and(|last| last < first) {
+    let requested_end = args.end_line.map(|line| line.at_most(u32::MAX));
+    if requested_end.is_some_and(|last| last < first) {
         return Err(Fault::invalid("end_line is less than start_line"));
     }
     // A line has about one token or more, so further lines would not fit.
     let max_line = first.saturating_add(budget.saturating_mul(2));
-    let last = wanted.unwrap_or(u32::MAX).min(max_line);
+    let last = requested_end.unwrap_or(u32::MAX).min(max_line);
     let document = documents::open(&args.repository, &args.path, Some(Lines { first, last }))?;
     let skip = args.start_character.map_or(0, |at| at.at_most(u32::MAX)) as usize;
     let numbers = args.numbered.unwrap_or(false).then_some(first);
@@ -89,26 +89,26 @@ fn read(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
         next_start_line: Some(document.total_lines),
         next_start_character: Some(u32::MAX),
     };
-    let mut most_name = 0;
-    let mut left = 0;
-    for most in NAME_CHARS {
-        let head = head(&longest, document.made_from.as_deref(), most);
-        (most_name, left) = (most, budget.saturating_sub(call.params.count(&head)? + 1));
-        if left >= budget / 2 {
+    let mut max_name_chars = 0;
+    let mut remaining = 0;
+    for max_chars in NAME_CHARS {
+        let head = head(&longest, document.made_from.as_deref(), max_chars);
+        (max_name_chars, remaining) = (max_chars, budget.saturating_sub(call.params.count(&head)? + 1));
+        if remaining >= budget / 2 {
             break;
         }
     }
-    let page = fit_page(&call.params, left, &document.text, skip, numbers)?;
+    let page = fit_page(&call.params, remaining, &document.text, skip, numbers)?;
     let end = page.next.map_or(document.lines.last, |(line, character)| {
         let line = first.saturating_add(line);
         if character > 0 { line } else { line.saturating_sub(1) }
     });
-    let wanted = wanted.unwrap_or(u32::MAX).min(document.total_lines);
+    let requested_end = requested_end.unwrap_or(u32::MAX).min(document.total_lines);
     let next = match page.next {
         Some((line, character)) => Some((first.saturating_add(line), character)),
-        None => (document.lines.last < wanted).then(|| (document.lines.last.saturating_add(1), 0)),
+        None => (document.lines.last < requested_end).then(|| (document.lines.last.saturating_add(1), 0)),
     };
-    let found = FileContent {
+    let file = FileContent {
         token_count: call.params.count(&page.text)?,
         repository: document.repository,
         path: document.path,
@@ -119,20 +119,20 @@ fn read(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
         next_start_line: next.map(|(line, _)| line),
         next_start_character: next.map(|(_, character)| character).filter(|character| *character > 0),
     };
-    let text = head(&found, document.made_from.as_deref(), most_name);
-    Reply::markdown(text).with(Content::Text(found.content.clone())).structured(&found)
+    let text = head(&file, document.made_from.as_deref(), max_name_chars);
+    Reply::markdown(text).with(Content::Text(file.content.clone())).structured(&file)
 }
 
-fn head(found: &FileContent, made_from: Option<&str>, most_name: usize) -> String {
-    let name = code(&one_line(&format!("{}/{}", found.repository, found.path), most_name));
-    let made = made_from.map(|from| format!(" (text of {})", one_line(from, 100))).unwrap_or_default();
-    let next = match (found.next_start_line, found.next_start_character) {
+fn head(file: &FileContent, made_from: Option<&str>, max_name_chars: usize) -> String {
+    let name = code(&one_line(&format!("{}/{}", file.repository, file.path), max_name_chars));
+    let origin = made_from.map(|from| format!(" (text of {})", one_line(from, 100))).unwrap_or_default();
+    let next = match (file.next_start_line, file.next_start_character) {
         (Some(line), Some(character)) => format!(" Next: start_line {line}, start_character {character}."),
         (Some(line), None) => format!(" Next: start_line {line}."),
-        _ if found.end_line >= found.total_lines => " The end.".into(),
+        _ if file.end_line >= file.total_lines => " The end.".into(),
         _ => String::new(),
     };
-    format!("{name}{made}, lines {}-{} of {}.{next}", found.start_line, found.end_line, found.total_lines)
+    format!("{name}{origin}, lines {}-{} of {}.{next}", file.start_line, file.end_line, file.total_lines)
 }
 
 struct FilePage {

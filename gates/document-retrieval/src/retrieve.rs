@@ -110,7 +110,7 @@ fn retrieve(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
         BudgetEncoding::O200k => document.total_tokens,
         BudgetEncoding::Cl100k => params.count(&document.text)?,
     };
-    let mut found = RetrievedDocument {
+    let mut answer = RetrievedDocument {
         content: String::new(),
         sources: vec![format!("{}/{}", document.repository, document.path)],
         token_count: whole,
@@ -122,25 +122,26 @@ fn retrieve(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
         others: others(&result),
     };
     let max_head = params.budget() / MAX_HEAD_SHARE;
-    let mut head_text = head(call, &found, &document, max_head)?;
+    let mut head_text = head(call, &answer, &document, max_head)?;
     if whole.saturating_add(params.count(&head_text)? + SEAM_TOKENS) <= params.budget() {
-        found.content = document.text;
+        answer.content = document.text;
     } else {
         // The numbers and notes of the final head are not known yet.
-        found.was_compressed = true;
-        found.original_token_count = Some(whole);
-        found.notes.insert(0, shorten::OFF_TOPIC.to_owned());
+        answer.was_compressed = true;
+        answer.original_token_count = Some(whole);
+        answer.notes.insert(0, shorten::OFF_TOPIC.to_owned());
         let model = params.use_llm.then(model::serving).flatten();
         let notes = if model.is_some() { MODEL_NOTE_TOKENS } else { 0 };
-        found.method = model.unwrap_or_else(|| shorten::EXTRACTIVE.to_owned());
-        let reserved = params.count(&head(call, &found, &document, max_head)?)? + SEAM_TOKENS + notes;
-        found.notes.remove(0);
+        answer.method = model.unwrap_or_else(|| shorten::EXTRACTIVE.to_owned());
+        let reserved = params.count(&head(call, &answer, &document, max_head)?)? + SEAM_TOKENS + notes;
+        answer.notes.remove(0);
         let budget = params.budget().saturating_sub(reserved);
         if budget < MIN_EXTRACT_TOKENS {
             let least = reserved + MIN_EXTRACT_TOKENS;
-            let most = params.budget();
-            let fault =
-                format!("the preset's budget_tokens is {most}, but this document needs at least {least}");
+            let max_tokens = params.budget();
+            let fault = format!(
+                "the preset's budget_tokens is {max_tokens}, but this document needs at least {least}"
+            );
             return Err(Fault::denied(fault).hint("Raise budget_tokens in the preset."));
         }
         let request = shorten::Request {
@@ -156,17 +157,17 @@ fn retrieve(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
         if notes.iter().any(|note| note == shorten::OFF_TOPIC) && has_several(&document.repository)? {
             return no_results(call, &args.repository, &args.query, &result);
         }
-        (found.content, found.token_count, found.method) = (text, tokens, method);
-        found.notes.splice(0..0, notes);
-        let left = params.budget().saturating_sub(tokens + SEAM_TOKENS);
-        head_text = head(call, &found, &document, left)?;
+        (answer.content, answer.token_count, answer.method) = (text, tokens, method);
+        answer.notes.splice(0..0, notes);
+        let remaining = params.budget().saturating_sub(tokens + SEAM_TOKENS);
+        head_text = head(call, &answer, &document, remaining)?;
     }
-    Reply::markdown(head_text).with(Content::Text(found.content.clone())).structured(&found)
+    Reply::markdown(head_text).with(Content::Text(answer.content.clone())).structured(&answer)
 }
 
 /// Whether a repository has more than one document.
 fn has_several(repository: &str) -> Result<bool, Fault> {
-    Ok(documents::repositories(false)?.iter().any(|known| known.name == repository && known.file_count > 1))
+    Ok(documents::repositories(false)?.iter().any(|entry| entry.name == repository && entry.file_count > 1))
 }
 
 fn notes(result: &SearchResult) -> Vec<String> {
@@ -176,47 +177,49 @@ fn notes(result: &SearchResult) -> Vec<String> {
 }
 
 fn others(result: &SearchResult) -> Vec<String> {
-    let others = result.hits.iter().skip(1).filter(|hit| hit.fit != Fit::Nothing);
-    others.map(|hit| one_line(&hit.path, 300)).collect()
+    let other_hits = result.hits.iter().skip(1).filter(|hit| hit.fit != Fit::Nothing);
+    other_hits.map(|hit| one_line(&hit.path, 300)).collect()
 }
 
 /// Builds the block before the document: source, size and method, cut to fit `max_tokens` if possible, then how to read
 /// omitted lines, notes and other documents, as many of them as fit. The structured data has all of them.
 fn head(
     call: &Call<Params>,
-    found: &RetrievedDocument,
+    answer: &RetrievedDocument,
     document: &Document,
     max_tokens: u32,
 ) -> Result<String, Fault> {
     let unit = call.params.unit();
-    let facts = |most: usize| {
-        let made =
-            document.made_from.as_deref().map(|from| format!(", text of {}", one_line(from, most.min(40))));
-        let size = match found.original_token_count {
-            None => format!("whole, {} tokens ({unit})", found.token_count),
+    let facts = |max_chars: usize| {
+        let origin = document
+            .made_from
+            .as_deref()
+            .map(|from| format!(", text of {}", one_line(from, max_chars.min(40))));
+        let size = match answer.original_token_count {
+            None => format!("whole, {} tokens ({unit})", answer.token_count),
             Some(original) => {
-                let method = one_line(&found.method, most.min(60));
-                format!("{original} tokens shortened to {} ({unit}; {method})", found.token_count)
+                let method = one_line(&answer.method, max_chars.min(60));
+                format!("{original} tokens shortened to {} ({unit}; {method})", answer.token_count)
             }
         };
-        format!("{size}{}. Fit: {}.", made.unwrap_or_default(), found.fit)
+        format!("{size}{}. Fit: {}.", origin.unwrap_or_default(), answer.fit)
     };
     let fits = |text: &str| Ok::<_, Fault>(call.params.count(text)? <= max_tokens);
     let mut out = String::new();
-    for most in FIRST_LINE_CHARS {
-        out = format!("{}: {}", code(&one_line(&found.sources.concat(), most)), facts(most));
+    for max_chars in FIRST_LINE_CHARS {
+        out = format!("{}: {}", code(&one_line(&answer.sources.concat(), max_chars)), facts(max_chars));
         if fits(&out)? {
             break;
         }
     }
-    let gaps = context::exposed_name("read_repository_file").filter(|_| found.was_compressed).map(|tool| {
+    let gaps = context::exposed_name("read_repository_file").filter(|_| answer.was_compressed).map(|tool| {
         let [repository, path] =
             [&document.repository, &document.path].map(|name| code(&one_line(name, 300)));
         format!("Read the gaps marked […] with `{tool}`: repository {repository}, path {path}, start_line, end_line.")
     });
-    let others: Vec<String> = found.others.iter().map(|path| code(path)).collect();
-    let others = (!others.is_empty()).then(|| format!("Other documents: {}", others.join(", ")));
-    for line in gaps.iter().chain(&found.notes).chain(&others) {
+    let paths: Vec<String> = answer.others.iter().map(|path| code(path)).collect();
+    let other_documents = (!paths.is_empty()).then(|| format!("Other documents: {}", paths.join(", ")));
+    for line in gaps.iter().chain(&answer.notes).chain(&other_documents) {
         let longer = format!("{out}\n{line}");
         if fits(&longer)? {
             out = longer;
@@ -233,18 +236,18 @@ fn no_results(
     query: &str,
     result: &SearchResult,
 ) -> Result<Reply, Fault> {
-    let all = documents::repositories(true)?;
-    let this = all.iter().find(|r| r.name.eq_ignore_ascii_case(repository.trim()));
+    let repositories = documents::repositories(true)?;
+    let this = repositories.iter().find(|r| r.name.eq_ignore_ascii_case(repository.trim()));
     let guide = this.and_then(|repository| repository.navigation_guide.as_deref()).unwrap_or_default();
     let budget = call.params.budget();
     let fits = |text: &str, max_tokens: u32| Ok::<_, Fault>(call.params.count(text)? <= max_tokens);
     let mut content = String::new();
-    for most in FIRST_LINE_CHARS {
+    for max_chars in FIRST_LINE_CHARS {
         content = format!(
             "No document of {} answers: \"{}\"\n\nTry:\n- Terms from the guide below, or fewer and broader terms\n\
             - The other search_type\n",
-            code(&one_line(repository, most.min(100))),
-            one_line(query, most.min(300))
+            code(&one_line(repository, max_chars.min(100))),
+            one_line(query, max_chars.min(300))
         );
         if fits(&content, budget / MAX_HEAD_SHARE)? {
             break;
@@ -254,13 +257,15 @@ fn no_results(
         content += &format!("- `{tool}` for the knowledge graph\n");
     }
     let nearest: Vec<String> = result.hits.iter().map(|hit| code(&one_line(&hit.path, 300))).collect();
-    let others: Vec<String> = all
+    let other_repositories: Vec<String> = repositories
         .iter()
         .filter(|other| this.is_none_or(|this| this.name != other.name))
         .map(|other| code(&one_line(&other.name, 100)))
         .take(10)
         .collect();
-    for (label, names) in [("The nearest documents (none fits)", nearest), ("Another repository", others)] {
+    for (label, names) in
+        [("The nearest documents (none fits)", nearest), ("Another repository", other_repositories)]
+    {
         let longer = |count: usize| format!("{content}- {label}: {}\n", names[..count].join(", "));
         let count = longest_fitting(names.len(), |count| fits(&longer(count), budget / MAX_LIST_SHARE))?;
         if count > 0 {
@@ -285,7 +290,7 @@ fn no_results(
             }
         }
     }
-    let found = RetrievedDocument {
+    let answer = RetrievedDocument {
         token_count: call.params.count(&content)?,
         content,
         sources: vec!["Navigation Guide".into()],
@@ -296,5 +301,5 @@ fn no_results(
         notes,
         others: Vec::new(),
     };
-    Reply::markdown(found.content.clone()).structured(&found)
+    Reply::markdown(answer.content.clone()).structured(&answer)
 }

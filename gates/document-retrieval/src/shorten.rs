@@ -53,8 +53,8 @@ pub(crate) fn shorten_document(request: &Request<'_>, document: &str) -> Result<
         match model::condense(request, document) {
             Ok(Some(written)) => return with_extract(request, document, written),
             Ok(None) => {}
-            Err(why) => {
-                notes.push(format!("The language model did not shorten it ({why}); the extractor did."))
+            Err(reason) => {
+                notes.push(format!("The language model did not shorten it ({reason}); the extractor did."))
             }
         }
     }
@@ -95,22 +95,22 @@ fn extract(
     budget: u32,
 ) -> Result<(String, u32, Option<String>), Fault> {
     // The extractor counts in o200k; find the ratio to other vocabularies by trial.
-    let mut asked = budget;
+    let mut target_tokens = budget;
     let mut best: Option<(String, u32)> = None;
     let mut off_topic = false;
     for _ in 0..MAX_CORRECTIONS {
-        let extract = text::extract(document, &request.question(), asked)?;
+        let extract = text::extract(document, &request.question(), target_tokens)?;
         off_topic = extract.fit == Some(Fit::Nothing);
         let tokens = request.params.count(&extract.text)?;
         let enough = tokens <= budget && tokens * 100 >= budget * MIN_USED_PERCENT;
-        if tokens <= budget && best.as_ref().is_none_or(|(_, most)| tokens > *most) {
+        if tokens <= budget && best.as_ref().is_none_or(|(_, best_tokens)| tokens > *best_tokens) {
             best = Some((extract.text, tokens));
         }
         if enough {
             break;
         }
-        let scaled = u64::from(asked) * u64::from(budget) * 98 / 100 / u64::from(tokens.max(1));
-        asked = u32::try_from(scaled).unwrap_or(budget).max(MIN_EXTRACT_TOKENS);
+        let scaled = u64::from(target_tokens) * u64::from(budget) * 98 / 100 / u64::from(tokens.max(1));
+        target_tokens = u32::try_from(scaled).unwrap_or(budget).max(MIN_EXTRACT_TOKENS);
     }
     let (text, tokens) = best.ok_or_else(|| {
         Fault::internal(format!("the extractor found no part of the document that fits in {budget} tokens"))

@@ -125,21 +125,21 @@ fn whatever_goes_wrong_the_engines_order_stands_and_the_log_says_why() {
             "the answer was cut short",
         ),
     ];
-    for (complete, why) in failures {
+    for (complete, reason) in failures {
         let (reply, heard) = call(host().complete(complete), "{}");
-        assert_eq!(order(&reply), engines(), "{why}");
-        assert!(data(&reply).get("reranked_by").is_none(), "{why}");
-        assert!(!reply.text().contains("Ordered by"), "{why}");
-        let [line] = heard.as_slice() else { panic!("{why}: {heard:?}") };
+        assert_eq!(order(&reply), engines(), "{reason}");
+        assert!(data(&reply).get("reranked_by").is_none(), "{reason}");
+        assert!(!reply.text().contains("Ordered by"), "{reason}");
+        let [line] = heard.as_slice() else { panic!("{reason}: {heard:?}") };
         assert!(
-            line.starts_with("Level::Warn: ") && line.contains(why) && !line.contains("secret"),
+            line.starts_with("Level::Warn: ") && line.contains(reason) && !line.contains("secret"),
             "{line}"
         );
     }
 }
 
 #[test]
-fn without_a_model_nothing_is_asked_and_nothing_is_said() {
+fn without_a_model_no_prompt_is_sent_and_the_order_is_unchanged() {
     let never = |host: Fake| host.complete(|_, _| panic!("the model was asked"));
     let three = |host: Fake| {
         host.search(|_, _, limit| {

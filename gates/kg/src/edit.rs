@@ -132,14 +132,14 @@ fn text(report: &PatchReport, dry_run: bool) -> String {
     } else {
         format!("# Edited {id}\n\n**Changed:** {}\n", report.changed.join(", "))
     };
-    let shown = |file: &str| code(&one_line(file, 300));
+    let display_path = |file: &str| code(&one_line(file, 300));
     if let Some(file) = &report.file {
-        out += &format!("**File:** {}\n", shown(file));
+        out += &format!("**File:** {}\n", display_path(file));
     } else if let Some(file) = &report.kept_file {
         out += &format!(
             "**File:** {} is unchanged: it is outside knowledge.wiki_roots in presets.toml. Indexing it again restores \
              its text.\n",
-            shown(file)
+            display_path(file)
         );
     } else if !report.changed.is_empty() {
         out += "**File:** none; the page did not come from a wiki file\n";

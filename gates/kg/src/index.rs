@@ -131,8 +131,10 @@ fn run(_: &Call<Params>, mut args: Args) -> Result<Reply, Fault> {
                 .hint("Index the folder with one call, and write the page with another."));
         }
         Some(_) if args.clear_existing || args.confirm.is_some() || args.persist_path.is_some() => {
-            let why = "clear_existing, confirm and persist_path cannot be used with page_data";
-            return Err(Fault::invalid(why).hint("They apply to a wiki folder; omit them to write one page."));
+            let reason = "clear_existing, confirm and persist_path cannot be used with page_data";
+            return Err(
+                Fault::invalid(reason).hint("They apply to a wiki folder; omit them to write one page.")
+            );
         }
         None if args.confirm.is_some() && !args.clear_existing => {
             return Err(Fault::invalid("confirm requires clear_existing")

@@ -112,13 +112,13 @@ pub(crate) struct UnresolvedData {
     target: String,
 }
 
-pub(crate) fn unresolved_data(all: Vec<Unresolved>) -> Vec<UnresolvedData> {
-    all.into_iter().map(|Unresolved { page, edge, target }| UnresolvedData { page, edge, target }).collect()
+pub(crate) fn unresolved_data(links: Vec<Unresolved>) -> Vec<UnresolvedData> {
+    links.into_iter().map(|Unresolved { page, edge, target }| UnresolvedData { page, edge, target }).collect()
 }
 
-pub(crate) fn unresolved(all: &[Unresolved]) -> String {
+pub(crate) fn unresolved(links: &[Unresolved]) -> String {
     let line = |u: &Unresolved| one_line(&format!("{}: {} → {}", u.page, u.edge, u.target), 600);
-    section("Unresolved links", "No such page yet:", all.iter().map(line))
+    section("Unresolved links", "No such page yet:", links.iter().map(line))
 }
 
 // No descriptions: agents pay for them in each list of tools.
@@ -129,16 +129,16 @@ pub(crate) struct EdgeData {
     page: String,
 }
 
-pub(crate) fn edge_data(all: Vec<UnknownEdge>) -> Vec<EdgeData> {
-    all.into_iter().map(|UnknownEdge { edge, links, page }| EdgeData { edge, links, page }).collect()
+pub(crate) fn edge_data(edges: Vec<UnknownEdge>) -> Vec<EdgeData> {
+    edges.into_iter().map(|UnknownEdge { edge, links, page }| EdgeData { edge, links, page }).collect()
 }
 
-pub(crate) fn unknown_edges(all: &[UnknownEdge]) -> String {
+pub(crate) fn unknown_edges(edges: &[UnknownEdge]) -> String {
     let line = |u: &UnknownEdge| {
         let links = if u.links == 1 { "1 link".to_owned() } else { format!("{} links, the first", u.links) };
         one_line(&format!("{}: {links} in {}", u.edge, u.page), 600)
     };
-    section("Unknown edges", "Stored as related:", all.iter().map(line))
+    section("Unknown edges", "Stored as related:", edges.iter().map(line))
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -148,25 +148,25 @@ pub(crate) struct TakenOverData {
     pages: Vec<String>,
 }
 
-pub(crate) fn taken_over_data(all: Vec<TakenOver>) -> Vec<TakenOverData> {
-    all.into_iter().map(|TakenOver { from, pages }| TakenOverData { from, pages }).collect()
+pub(crate) fn taken_over_data(takeovers: Vec<TakenOver>) -> Vec<TakenOverData> {
+    takeovers.into_iter().map(|TakenOver { from, pages }| TakenOverData { from, pages }).collect()
 }
 
 const MAX_NAMED_IDS: usize = 5;
 
-pub(crate) fn taken_over(all: &[TakenOver]) -> String {
-    let line = |taken: &TakenOver| {
-        let from = taken.from.as_deref().map(|root| code(&one_line(root, 300)));
+pub(crate) fn taken_over(takeovers: &[TakenOver]) -> String {
+    let line = |takeover: &TakenOver| {
+        let from = takeover.from.as_deref().map(|root| code(&one_line(root, 300)));
         let from = from.unwrap_or_else(|| "written by a caller".into());
-        let named = taken.pages.iter().take(MAX_NAMED_IDS).map(|id| one_line(id, 300));
+        let named = takeover.pages.iter().take(MAX_NAMED_IDS).map(|id| one_line(id, 300));
         let named = named.collect::<Vec<_>>().join(", ");
-        match taken.pages.len().saturating_sub(MAX_NAMED_IDS) {
+        match takeover.pages.len().saturating_sub(MAX_NAMED_IDS) {
             0 => format!("{from}: {named}"),
             more => format!("{from}: {named} and {more} more"),
         }
     };
     let lead = "Pages with these ids came from elsewhere before; the last one indexed wins:";
-    section("Taken over", lead, all.iter().map(line))
+    section("Taken over", lead, takeovers.iter().map(line))
 }
 
 /// Formats a heading with a count, a lead and the first lines; empty for an empty list.

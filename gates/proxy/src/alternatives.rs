@@ -64,8 +64,8 @@ pub(crate) fn tool() -> Tool<Params> {
 fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     let Args { server, tool, error, top_k } = args;
     let limit = top_k.map_or(5, |top_k| top_k.at_most(MAX_ALTERNATIVES));
-    let found = servers::alternatives(&server, &tool, error.as_deref(), limit).map_err(with_names)?;
-    let alternatives: Vec<ToolSuggestion> = found.into_iter().map(suggestion).collect();
+    let alternatives = servers::alternatives(&server, &tool, error.as_deref(), limit).map_err(with_names)?;
+    let alternatives: Vec<ToolSuggestion> = alternatives.into_iter().map(suggestion).collect();
     // Without a readable ledger, the reply has only the alternatives.
     let related = related(&server, &tool).unwrap_or_default();
     let mut lines: Vec<String> = alternatives.iter().map(line).collect();
@@ -76,16 +76,16 @@ fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     Reply::markdown(lines.join("\n")).structured(&AlternativesReply { alternatives, related })
 }
 
-pub(crate) fn suggestion(found: Alternative) -> ToolSuggestion {
+pub(crate) fn suggestion(alternative: Alternative) -> ToolSuggestion {
     ToolSuggestion {
-        server: found.server,
-        tool: found.tool,
-        signature: found.signature,
-        score: reply_format::two_places(found.score),
-        similarity: reply_format::two_places(found.similarity),
-        success_rate: reply_format::two_places(found.success_rate),
-        recency: reply_format::two_places(found.recency),
-        reason: found.reason,
+        server: alternative.server,
+        tool: alternative.tool,
+        signature: alternative.signature,
+        score: reply_format::two_places(alternative.score),
+        similarity: reply_format::two_places(alternative.similarity),
+        success_rate: reply_format::two_places(alternative.success_rate),
+        recency: reply_format::two_places(alternative.recency),
+        reason: alternative.reason,
     }
 }
 

@@ -78,17 +78,17 @@ fn with_fallback(
     (args, arguments): (&Args, &str),
     failure: CallErrorReport,
     never_reached_tool: bool,
-    others: Vec<Content>,
+    other_blocks: Vec<Content>,
 ) -> Result<Reply, Fault> {
     if !call.params.auto_retry_fallback || !(never_reached_tool || failure::is_read_only(args)) {
-        return failure.reply(others);
+        return failure.reply(other_blocks);
     }
     match failure::retry(arguments, &failure.fallback_suggestions) {
-        RetryOutcome::Nothing => failure.reply(others),
+        RetryOutcome::Nothing => failure.reply(other_blocks),
         RetryOutcome::Reply(other, reply) => {
             Ok(select(args, reply).with(Content::Text(failure::retry_note(args, &failure.error, &other))))
         }
-        RetryOutcome::Failed(fallback) => failure.with_fallback(fallback).reply(others),
+        RetryOutcome::Failed(fallback) => failure.with_fallback(fallback).reply(other_blocks),
     }
 }
 
@@ -101,8 +101,9 @@ fn tool_error_reply(
     let mut failure = CallErrorReport::new(args, &text, failure::EXECUTION_ERROR);
     failure.fallback_suggestions = suggestions(call, args, failure::EXECUTION_ERROR);
     let reported = failure.contains_error(&text);
-    let others = reply.content.into_iter().filter(|block| !(reported && matches!(block, Content::Text(_))));
-    with_fallback(call, (args, arguments), failure, false, others.collect())
+    let other_blocks =
+        reply.content.into_iter().filter(|block| !(reported && matches!(block, Content::Text(_))));
+    with_fallback(call, (args, arguments), failure, false, other_blocks.collect())
 }
 
 fn empty_reply(call: &Call<Params>, args: &Args, reply: Reply) -> Reply {
@@ -127,13 +128,13 @@ fn suggestions(call: &Call<Params>, args: &Args, error: &str) -> Vec<ToolSuggest
     if !args.include_fallbacks.unwrap_or(true) || limit == 0 {
         return Vec::new();
     }
-    let found = servers::alternatives(&args.server, &args.tool, Some(error), limit);
+    let candidates = servers::alternatives(&args.server, &args.tool, Some(error), limit);
     let mut suggestions: Vec<ToolSuggestion> =
-        found.unwrap_or_default().into_iter().map(alternatives::suggestion).collect();
+        candidates.unwrap_or_default().into_iter().map(alternatives::suggestion).collect();
     if let Some(intent) = args.intent.as_ref().filter(|_| suggestions.len() > 1) {
         let query =
             ToolSearch { query: intent.clone(), server: None, limit: MAX_INTENT_CANDIDATES, min_score: 0.0 };
-        let matches = servers::search(&query).map(|found| found.hits).unwrap_or_default();
+        let matches = servers::search(&query).map(|results| results.hits).unwrap_or_default();
         suggestions.sort_by_key(|tool| {
             matches.iter().position(|hit| tool.matches(&hit.server, &hit.name)).unwrap_or(matches.len())
         });

@@ -101,9 +101,9 @@ impl CallErrorReport {
         self.error == text.trim()
     }
 
-    pub(crate) fn reply(self, others: Vec<Content>) -> Result<Reply, Fault> {
+    pub(crate) fn reply(self, other_blocks: Vec<Content>) -> Result<Reply, Fault> {
         let mut reply = Reply::markdown(to_json(&self)?);
-        reply.content.extend(others);
+        reply.content.extend(other_blocks);
         reply.is_error = true;
         Ok(reply)
     }
@@ -119,15 +119,15 @@ fn code(server: &str, tool: &str, kind: FaultKind) -> &'static str {
         // first.
         FaultKind::NotFound => match servers::tool(server, tool) {
             Err(fault) if fault.kind == FaultKind::NotFound => match servers::servers() {
-                Ok(all) if all.iter().all(|known| known.name != server) => "SERVER_NOT_FOUND",
+                Ok(entries) if entries.iter().all(|entry| entry.name != server) => "SERVER_NOT_FOUND",
                 _ => "TOOL_NOT_FOUND",
             },
             _ => EXECUTION_ERROR,
         },
         FaultKind::Unavailable => {
-            let all = servers::servers().unwrap_or_default();
-            let is_open = |known: &servers::Server| known.name == server && known.circuit == Circuit::Open;
-            if all.iter().any(is_open) { "CIRCUIT_OPEN" } else { "CONNECTION_ERROR" }
+            let entries = servers::servers().unwrap_or_default();
+            let is_open = |entry: &servers::Server| entry.name == server && entry.circuit == Circuit::Open;
+            if entries.iter().any(is_open) { "CIRCUIT_OPEN" } else { "CONNECTION_ERROR" }
         }
         FaultKind::Exhausted | FaultKind::Internal => EXECUTION_ERROR,
     }
@@ -161,8 +161,8 @@ pub(crate) fn is_read_only(args: &Args) -> bool {
 }
 
 /// Calls the first of these tools that accepts the arguments.
-pub(crate) fn retry(arguments: &str, others: &[ToolSuggestion]) -> RetryOutcome {
-    for other in others {
+pub(crate) fn retry(arguments: &str, suggestions: &[ToolSuggestion]) -> RetryOutcome {
+    for other in suggestions {
         let reply = match servers::call(&other.server, &other.tool, arguments) {
             // Its schema rejected them, so it was not called.
             Err(fault) if fault.kind == FaultKind::InvalidArguments => continue,

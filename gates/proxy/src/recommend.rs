@@ -78,13 +78,13 @@ pub(crate) fn tool() -> Tool<Params> {
 fn run(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     let top_k = args.top_k.map_or(3, |top_k| top_k.at_most(MAX_RECOMMENDATIONS));
     let task = args.task_description;
-    let found = servers::search(&ToolSearch {
+    let matches = servers::search(&ToolSearch {
         query: task.clone(),
         server: None,
         limit: top_k.max(MIN_CANDIDATES),
         min_score: 0.0,
     })?;
-    let mut candidates = with_records(call, found.hits);
+    let mut candidates = with_records(call, matches.hits);
     let search_mode = match args.search_mode.unwrap_or(call.params.search_mode) {
         SearchMode::Semantic => "semantic",
         SearchMode::Hybrid => {
@@ -118,9 +118,9 @@ fn run(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     if search_mode == "hybrid_fallback" {
         lines.push("No language model could choose; ordered by fit and record (hybrid_fallback).".into());
     }
-    lines.extend(found.note.clone());
+    lines.extend(matches.note.clone());
     let recommendations = candidates.into_iter().map(recommendation).collect();
-    let recommended = RecommendReply { recommendations, search_mode, related, note: found.note };
+    let recommended = RecommendReply { recommendations, search_mode, related, note: matches.note };
     Reply::markdown(lines.join("\n")).structured(&recommended)
 }
 

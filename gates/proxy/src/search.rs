@@ -65,16 +65,16 @@ pub(crate) fn tool() -> Tool<Params> {
 
 fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     let is_foreign = is_foreign(&args.query);
-    let found = servers::search(&ToolSearch {
+    let matches = servers::search(&ToolSearch {
         query: args.query,
         server: args.server,
         limit: args.top_k.map_or(10, |top_k| top_k.at_most(MAX_HITS)),
         min_score: args.min_similarity.unwrap_or(0.0),
     })?;
-    let ToolsFound { hits, unmatched_terms, note } = found;
+    let ToolsFound { hits, unmatched_terms, note } = matches;
     let hits: Vec<CategorizedHit> = group_twins(hits).into_iter().map(CategorizedHit::from).collect();
     let mut text = text(&hits, &unmatched_terms, note.as_ref());
-    if is_foreign && hits.iter().all(|found| rank(found.hit.fit) == 0) {
+    if is_foreign && hits.iter().all(|entry| rank(entry.hit.fit) == 0) {
         text.push_str("\nMost tools are described in English: search again in English.");
     }
     let results = hits.into_iter().map(hit).collect();
@@ -94,7 +94,10 @@ fn is_foreign(question: &str) -> bool {
     let lower = question.to_lowercase();
     let words = || lower.split(|c: char| !c.is_alphabetic());
     lower.chars().any(|c| c.is_alphabetic() && !c.is_ascii())
-        || words().filter(|word| FOREIGN_WORDS.split_whitespace().any(|known| known == *word)).count() > 1
+        || words()
+            .filter(|word| FOREIGN_WORDS.split_whitespace().any(|foreign_word| foreign_word == *word))
+            .count()
+            > 1
 }
 
 /// Looks up the category in the index, without contacting the server.
@@ -124,7 +127,7 @@ fn text(hits: &[CategorizedHit], unmatched_terms: &[String], note: Option<&Strin
         };
         with_twins(line, twins)
     };
-    let mut lines = by_fit(hits.iter().map(|found| (line(found), found.hit.fit)));
+    let mut lines = by_fit(hits.iter().map(|entry| (line(entry), entry.hit.fit)));
     if hits.is_empty() {
         lines.extend(reply_format::hint(LIST, |list| format!("{list} lists the servers.")));
     }
@@ -142,21 +145,21 @@ pub(crate) fn by_fit(lines: impl IntoIterator<Item = (String, Fit)>) -> Vec<Stri
     lines.sort_by_key(|(_, fit)| std::cmp::Reverse(rank(*fit)));
     let Some((_, best)) = lines.first() else { return vec!["Nothing fits.".into()] };
     let nothing = if rank(*best) == 0 { "Nothing fits. Nearest:" } else { "Does not fit:" };
-    let mut all = Vec::new();
+    let mut output = Vec::new();
     let mut heading = "";
     for (line, fit) in lines {
-        let own = match fit {
+        let line_heading = match fit {
             Fit::Names | Fit::Good => "Fits:",
             Fit::Weak => "May fit:",
             Fit::Nothing => nothing,
         };
-        if own != heading {
-            heading = own;
-            all.push(own.to_owned());
+        if line_heading != heading {
+            heading = line_heading;
+            output.push(line_heading.to_owned());
         }
-        all.push(line);
+        output.push(line);
     }
-    all
+    output
 }
 
 /// Orders fits: a higher number fits better.

@@ -60,12 +60,12 @@ pub(crate) fn list() -> Tool<Params> {
 }
 
 fn run_list(_: &Call<Params>, args: ListArgs) -> Result<Reply, Fault> {
-    let wanted = args.name_filter.unwrap_or_default().to_lowercase();
-    let all = servers::servers()?;
-    let total = all.len();
-    let mut servers: Vec<ServerEntry> = all.into_iter().map(server_entry).collect();
+    let name_filter = args.name_filter.unwrap_or_default().to_lowercase();
+    let all_servers = servers::servers()?;
+    let total = all_servers.len();
+    let mut servers: Vec<ServerEntry> = all_servers.into_iter().map(server_entry).collect();
     let connected = servers.iter().filter(|server| server.state == "connected").count();
-    servers.retain(|server| server.name.to_lowercase().contains(&wanted));
+    servers.retain(|server| server.name.to_lowercase().contains(&name_filter));
     let mut lines: Vec<String> = servers.iter().map(line).collect();
     lines.push(match total {
         0 => "There are no servers.".to_owned(),

@@ -55,14 +55,14 @@ pub(crate) fn list() -> Tool<Params> {
 
 fn run_list(_: &Call<Params>, args: ListArgs) -> Result<Reply, Fault> {
     let listed = servers::tools(&args.server).map_err(with_names)?;
-    let mut known = match args.include_metrics {
+    let mut metrics = match args.include_metrics {
         Some(true) => server_metrics(&args.server)?,
         _ => HashMap::new(),
     };
     let tools: Vec<ToolListEntry> = listed
         .into_iter()
         .map(|tool| ToolListEntry {
-            metrics: known.remove(&tool.name),
+            metrics: metrics.remove(&tool.name),
             name: tool.name,
             brief: tool.brief,
             category: tool.category,

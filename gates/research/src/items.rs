@@ -42,8 +42,8 @@ pub(crate) fn collect_items<S: SectionTable>(
             continue;
         };
         let page = sources::key(&item.url);
-        match items.iter_mut().find(|known| sources::key(&known.url) == page) {
-            Some(known) => merge(known, item),
+        match items.iter_mut().find(|existing| sources::key(&existing.url) == page) {
+            Some(existing) => merge(existing, item),
             None => items.push(item),
         }
     }
@@ -79,9 +79,9 @@ pub(crate) fn line(text: &str) -> String {
     one_line(&seen, MAX_TITLE_CHARS)
 }
 
-fn merge<S: SectionTable>(known: &mut ResearchItem<S>, other: ResearchItem<S>) {
-    if !known.title.to_lowercase().contains(&other.title.to_lowercase()) {
-        known.title = line(&format!("{} · {}", known.title, other.title));
+fn merge<S: SectionTable>(existing: &mut ResearchItem<S>, other: ResearchItem<S>) {
+    if !existing.title.to_lowercase().contains(&other.title.to_lowercase()) {
+        existing.title = line(&format!("{} · {}", existing.title, other.title));
     }
-    known.texts.merge(other.texts);
+    existing.texts.merge(other.texts);
 }

@@ -58,8 +58,8 @@ pub(crate) fn study(
 
 fn notes(run: &ResearchRun) -> String {
     let mut out = String::new();
-    if let Some(why) = &run.cut_short {
-        out += &format!("\nThe answer was cut short: {why}. The content here is complete.\n");
+    if let Some(reason) = &run.cut_short {
+        out += &format!("\nThe answer was cut short: {reason}. The content here is complete.\n");
     }
     if run.pages_read == 0 {
         out += "\nThe provider does not report which pages the model read, so no source is confirmed.\n";

@@ -66,22 +66,22 @@ impl ResearchRun {
 
 pub(crate) fn cut_reason(answer: &Completion, whole: bool) -> Option<String> {
     match &answer.cut_short {
-        Some(why) => Some(reason(why)),
+        Some(reason) => Some(short_reason(reason)),
         None => (!whole).then(|| "its text ends or breaks in the middle".to_owned()),
     }
 }
 
-fn reason(why: &str) -> String {
-    one_line(why, 200).trim_end_matches('.').to_owned()
+fn short_reason(reason: &str) -> String {
+    one_line(reason, 200).trim_end_matches('.').to_owned()
 }
 
 /// Creates the fault for an unusable answer, which is a failure, not "nothing found".
 pub(crate) fn unreadable(answer: &Completion) -> Fault {
     let model = one_line(&answer.model, 100);
-    let why = match &answer.cut_short {
-        Some(why) => format!("was cut short before any part was complete: {}", reason(why)),
+    let reason = match &answer.cut_short {
+        Some(reason) => format!("was cut short before any part was complete: {}", short_reason(reason)),
         None => "does not have the requested form".into(),
     };
-    Fault::new(FaultKind::Unavailable, format!("research failed: the answer of model '{model}' {why}"))
+    Fault::new(FaultKind::Unavailable, format!("research failed: the answer of model '{model}' {reason}"))
         .hint("Retry, request less (a smaller top_k, depth light), or configure another model for the host.")
 }

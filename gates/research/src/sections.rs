@@ -49,11 +49,11 @@ impl<S: SectionTable> SectionTexts<S> {
     pub(crate) fn merge(&mut self, mut other: Self) {
         for section in S::ALL {
             let Some(text) = other.by_key.remove(section.key) else { continue };
-            let there = self.by_key.entry(section.key).or_default();
-            if there.is_empty() {
-                *there = text;
-            } else if !there.contains(&text) && there.len() + text.len() <= section.max * 2 {
-                *there += &format!("\n\n{text}");
+            let existing = self.by_key.entry(section.key).or_default();
+            if existing.is_empty() {
+                *existing = text;
+            } else if !existing.contains(&text) && existing.len() + text.len() <= section.max * 2 {
+                *existing += &format!("\n\n{text}");
             }
         }
     }
@@ -89,15 +89,15 @@ impl<S: SectionTable> JsonSchema for SectionTexts<S> {
 /// Converts a value to text. Lists and objects become Markdown lists, and deeply nested ones become JSON.
 fn plain(value: &Value, depth: usize) -> String {
     let line = |text: String| format!("- {}", text.trim().replace('\n', "\n  "));
-    let lines = |all: Vec<String>| all.into_iter().map(line).collect::<Vec<_>>().join("\n");
+    let lines = |texts: Vec<String>| texts.into_iter().map(line).collect::<Vec<_>>().join("\n");
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
-        Value::Array(all) if depth < MAX_LIST_DEPTH => {
-            lines(all.iter().map(|value| plain(value, depth + 1)).collect())
+        Value::Array(items) if depth < MAX_LIST_DEPTH => {
+            lines(items.iter().map(|value| plain(value, depth + 1)).collect())
         }
-        Value::Object(all) if depth < MAX_LIST_DEPTH => {
-            lines(all.iter().map(|(key, value)| format!("{key}: {}", plain(value, depth + 1))).collect())
+        Value::Object(members) if depth < MAX_LIST_DEPTH => {
+            lines(members.iter().map(|(key, value)| format!("{key}: {}", plain(value, depth + 1))).collect())
         }
         _ => value.to_string(),
     }

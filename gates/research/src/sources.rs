@@ -49,8 +49,8 @@ pub(crate) fn address(text: &str) -> Option<String> {
     let (scheme, rest) = text.split_once("://")?;
     let scheme = scheme.to_ascii_lowercase();
     let (authority, rest) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-    let known = ["http", "https"].contains(&scheme.as_str()) && is_host(authority);
-    if !known || text.len() > MAX_URL_BYTES || rest.chars().any(|c| c.is_whitespace() || is_hidden(c)) {
+    let is_web = ["http", "https"].contains(&scheme.as_str()) && is_host(authority);
+    if !is_web || text.len() > MAX_URL_BYTES || rest.chars().any(|c| c.is_whitespace() || is_hidden(c)) {
         return None;
     }
     let (rest, fragment) = rest.split_at(rest.find('#').unwrap_or(rest.len()));

@@ -132,8 +132,8 @@ fn references(listed: Vec<Value>, answer: &Completion) -> (Vec<StudyReference>, 
     let mut references: Vec<StudyReference> = Vec::new();
     for reference in named.into_iter().flatten().chain(read) {
         let page = sources::key(&reference.url);
-        let known = references.iter().any(|known| sources::key(&known.url) == page);
-        if !known && references.len() < MAX_REFERENCES {
+        let is_duplicate = references.iter().any(|existing| sources::key(&existing.url) == page);
+        if !is_duplicate && references.len() < MAX_REFERENCES {
             references.push(reference);
         }
     }

@@ -19,7 +19,7 @@ pub(crate) fn check(params: &Params) -> Result<(), Fault> {
     }
     for (at, text) in params.scripts.iter().enumerate() {
         let file = read(at, text)?;
-        let wrong = |why: String| Fault::invalid(format!("scripts[{at}], '{}': {why}", file.name));
+        let wrong = |reason: String| Fault::invalid(format!("scripts[{at}], '{}': {reason}", file.name));
         if crate::OWN.contains(&file.name.as_str()) {
             return Err(wrong("this gate has a tool with that name".into()));
         }
@@ -35,7 +35,7 @@ pub(crate) fn tools(params: &Params) -> Result<Vec<Tool<Params>>, Fault> {
 }
 
 fn read(at: usize, text: &str) -> Result<ScriptFile, Fault> {
-    ScriptFile::read(text).map_err(|why| Fault::invalid(format!("scripts[{at}]: {why}")))
+    ScriptFile::read(text).map_err(|reason| Fault::invalid(format!("scripts[{at}]: {reason}")))
 }
 
 fn tool(at: usize, text: &str) -> Result<Tool<Params>, Fault> {

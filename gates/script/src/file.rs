@@ -40,15 +40,15 @@ impl ScriptFile {
                 DESCRIPTION if description.is_none() => description = Some(value.to_owned()),
                 PARAMS if params.is_none() => {
                     let schema = serde_json::from_str::<Map<String, Value>>(value);
-                    let schema = schema.map_err(|why| {
-                        format!("line {}: params must be a JSON Schema object on one line: {why}", at + 1)
+                    let schema = schema.map_err(|reason| {
+                        format!("line {}: params must be a JSON Schema object on one line: {reason}", at + 1)
                     })?;
                     params = Some(schema);
                 }
                 _ => {}
             }
         }
-        let missing = |what: &str| format!("missing line `// {what}: …` at the beginning");
+        let missing = |key: &str| format!("missing line `// {key}: …` at the beginning");
         let name = name.ok_or_else(|| missing(NAME))?;
         if !is_name(&name) {
             return Err(format!(
@@ -101,14 +101,14 @@ mod tests {
 
     #[test]
     fn errors_name_the_fault() {
-        for (text, why) in [
+        for (text, reason) in [
             ("return 1", "`// script: …`"),
             ("// script: Not a name\n", "1 to 64 of a-z"),
             ("// script: a\n// description:\nreturn 1", "`// description: …`"),
             ("// script: a\n// description: b\n// params: [1]\n", "line 3: params must be a JSON Schema"),
         ] {
             let error = ScriptFile::read(text).expect_err(text);
-            assert!(error.contains(why), "{error}");
+            assert!(error.contains(reason), "{error}");
         }
     }
 }

@@ -140,13 +140,13 @@ fn versions(name: &str) -> Result<Vec<i64>, Fault> {
     Ok(versions)
 }
 
-fn read(name: &str, wanted: Option<i64>) -> Result<ScriptVersion, Fault> {
+fn read(name: &str, requested_version: Option<i64>) -> Result<ScriptVersion, Fault> {
     let versions = versions(name)?;
-    let version = wanted.or(versions.last().copied());
+    let version = requested_version.or(versions.last().copied());
     let bytes = version.map(|version| kv::caller().get(&key(name, version))).transpose()?.flatten();
-    let Some(bytes) = bytes else { return Err(missing(name, wanted, &versions)) };
+    let Some(bytes) = bytes else { return Err(missing(name, requested_version, &versions)) };
     serde_json::from_slice(&bytes)
-        .map_err(|why| Fault::internal(format!("cannot read saved script '{name}': {why}")))
+        .map_err(|reason| Fault::internal(format!("cannot read saved script '{name}': {reason}")))
 }
 
 fn store_script(args: SaveScriptArgs) -> Result<Reply, Fault> {
@@ -159,13 +159,13 @@ fn store_script(args: SaveScriptArgs) -> Result<Reply, Fault> {
     }
     // Reject scripts that cannot be compiled.
     if let Err(mistake) = typescript::CompiledScript::read(&code) {
-        let shown = engine::ScriptError::from(mistake).render(&code);
-        return Err(Fault::invalid(format!("code: {shown}")).hint("Nothing was saved."));
+        let error = engine::ScriptError::from(mistake).render(&code);
+        return Err(Fault::invalid(format!("code: {error}")).hint("Nothing was saved."));
     }
     let version = kv::caller().add(&format!("{COUNT_PREFIX}{name}"), 1, None)?;
     let stored = ScriptVersion { version, description, code, params, saved: context::now() };
     let text = serde_json::to_vec(&stored)
-        .map_err(|why| Fault::internal(format!("cannot serialize script '{name}': {why}")))?;
+        .map_err(|reason| Fault::internal(format!("cannot serialize script '{name}': {reason}")))?;
     kv::caller().set(&key(&name, version), &text, None)?;
     kv::caller().delete(&key(&name, version - MAX_VERSIONS))?;
     Ok(Reply::markdown(format!("Saved version {version} of '{name}'.")))
@@ -190,11 +190,11 @@ fn missing(name: &str, version: Option<i64>, versions: &[i64]) -> Fault {
         return Fault::not_found(format!("script '{name}' has no version {version}"))
             .hint(format!("It has versions {first} to {last}."));
     }
-    let known = match names().unwrap_or_default().join(", ") {
-        none if none.is_empty() => NO_SCRIPTS.into(),
-        known => format!("Your saved scripts: {known}."),
+    let hint = match names().unwrap_or_default().join(", ") {
+        list if list.is_empty() => NO_SCRIPTS.into(),
+        list => format!("Your saved scripts: {list}."),
     };
-    Fault::not_found(format!("you have no saved script '{name}'")).hint(known)
+    Fault::not_found(format!("you have no saved script '{name}'")).hint(hint)
 }
 
 fn names() -> Result<Vec<String>, Fault> {

@@ -31,19 +31,19 @@ pub(crate) fn schema<P: Params>() -> Result<Value, Fault> {
 /// Reads parameters and rejects unknown ones. `describe` uses it to validate a preset.
 pub(crate) fn check<P: Params>(json: &str) -> Result<P, Fault> {
     let params = object(json)?;
-    let known = defaults::<P>()?;
-    let known: Vec<&str> = known.keys().map(String::as_str).collect();
-    match params.keys().find(|key| !known.contains(&key.as_str())) {
-        Some(key) => Err(unknown(key, &known)),
+    let defaults = defaults::<P>()?;
+    let names: Vec<&str> = defaults.keys().map(String::as_str).collect();
+    match params.keys().find(|key| !names.contains(&key.as_str())) {
+        Some(key) => Err(unknown(key, &names)),
         None => read(json),
     }
 }
 
-fn unknown(key: &str, known: &[&str]) -> Fault {
-    let hint = match nearest_name(key, known.iter().copied()) {
-        Some(near) => format!("Did you mean '{near}'?"),
-        None if known.is_empty() => "This gate has no parameters.".into(),
-        None => format!("The parameters are {}.", list_names(known.iter().copied())),
+fn unknown(key: &str, names: &[&str]) -> Fault {
+    let hint = match nearest_name(key, names.iter().copied()) {
+        Some(suggestion) => format!("Did you mean '{suggestion}'?"),
+        None if names.is_empty() => "This gate has no parameters.".into(),
+        None => format!("The parameters are {}.", list_names(names.iter().copied())),
     };
     Fault::invalid(format!("unknown parameter '{key}'")).hint(hint)
 }
@@ -53,13 +53,13 @@ pub(crate) fn read<P: Params>(json: &str) -> Result<P, Fault> {
     let params = object(json)?;
     let defaults = defaults::<P>()?;
     let with = |extra: Map<String, Value>| {
-        let mut all = defaults.clone();
-        all.extend(extra);
-        serde_json::from_value::<P>(Value::Object(all))
+        let mut values = defaults.clone();
+        values.extend(extra);
+        serde_json::from_value::<P>(Value::Object(values))
     };
     with(params.clone()).map_err(|error| {
         // serde does not name the field, so find the one that fails with only defaults around it.
-        let invalid = params.into_iter().find(|one| with(Map::from_iter([one.clone()])).is_err());
+        let invalid = params.into_iter().find(|entry| with(Map::from_iter([entry.clone()])).is_err());
         match invalid {
             Some((key, _)) => Fault::invalid(format!("parameter '{key}': {error}")),
             None => Fault::invalid(format!("parameters: {error}")),

@@ -167,8 +167,8 @@ impl<P: Params, A: DeserializeOwned + JsonSchema + 'static> ToolBuilder<P, A> {
 
     /// Makes a request envelope do a dry run first; see [`Self::dry_run`].
     pub fn precheck_by_dry_run(self) -> Self {
-        let own = self.row.declared.name.clone();
-        self.schema(move |_, schema| schema["x-precheck"] = own.as_str().into())
+        let name = self.row.declared.name.clone();
+        self.schema(move |_, schema| schema["x-precheck"] = name.as_str().into())
     }
 
     /// Declares that the tool never changes or removes existing data.

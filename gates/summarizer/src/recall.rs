@@ -64,10 +64,10 @@ fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
             ids.push(id);
         }
     }
-    let known = artifacts::info(&ids)?;
+    let artifacts = artifacts::info(&ids)?;
     let mut reply =
         ArtifactContexts { contexts: Vec::new(), total_tokens: 0, omitted: Vec::new(), unknown: Vec::new() };
-    for (id, artifact) in ids.into_iter().zip(known) {
+    for (id, artifact) in ids.into_iter().zip(artifacts) {
         let Some(artifact) = artifact else {
             reply.unknown.push(id);
             continue;

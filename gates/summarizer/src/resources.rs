@@ -39,10 +39,10 @@ pub(crate) fn templates(_: &Params) -> Result<Vec<Template>, Fault> {
 
 pub(crate) fn list(_: &Params, cursor: Option<&str>) -> Result<ResourcePage, Fault> {
     let after = cursor.map(parse_cursor).transpose()?;
-    let mut all = artifacts::recent(&Filter { tags: Vec::new(), words: String::new() }, MAX_LISTED)?;
-    all.sort_by(|a, b| b.created.cmp(&a.created).then_with(|| a.id.cmp(&b.id)));
+    let mut artifacts = artifacts::recent(&Filter { tags: Vec::new(), words: String::new() }, MAX_LISTED)?;
+    artifacts.sort_by(|a, b| b.created.cmp(&a.created).then_with(|| a.id.cmp(&b.id)));
     // The cursor is a position in the order, not an index, so changes since the last page do not shift it.
-    let rest = all.into_iter().filter(|artifact| match &after {
+    let rest = artifacts.into_iter().filter(|artifact| match &after {
         Some((created, id)) => {
             artifact.created < *created || artifact.created == *created && artifact.id > *id
         }

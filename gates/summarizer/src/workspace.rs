@@ -126,36 +126,39 @@ pub(crate) fn list() -> Tool<Params> {
 
 fn run_list(_: &Call<Params>, args: WorkspaceListArgs) -> Result<Reply, Fault> {
     let filter = Filter { tags: args.tags.unwrap_or_default(), words: args.query.unwrap_or_default() };
-    let mut found = artifacts::recent(&filter, MAX_ARTIFACTS)?;
-    let by_meaning = found.is_empty() && filter.tags.is_empty() && !filter.words.trim().is_empty();
+    let mut artifacts = artifacts::recent(&filter, MAX_ARTIFACTS)?;
+    let by_meaning = artifacts.is_empty() && filter.tags.is_empty() && !filter.words.trim().is_empty();
     if by_meaning {
         // A model that describes a result instead of naming its words means a search.
         let hits = artifacts::search(&filter.words, SEARCH_LIMIT)?.into_iter();
-        found = hits.filter(|hit| hit.fit != Fit::Nothing).map(|hit| hit.artifact).collect();
+        artifacts = hits.filter(|hit| hit.fit != Fit::Nothing).map(|hit| hit.artifact).collect();
     }
     let now = context::now();
-    let lines = found.iter().map(|artifact| line(artifact, now)).collect::<Vec<_>>().join("\n");
-    let text = match (found.is_empty(), by_meaning) {
+    let lines = artifacts.iter().map(|artifact| line(artifact, now)).collect::<Vec<_>>().join("\n");
+    let text = match (artifacts.is_empty(), by_meaning) {
         (true, _) => NO_MATCH.into(),
         (false, true) => format!("None has all of these words. By meaning, best first:\n{lines}"),
         (false, false) => lines,
     };
-    let artifacts = found.into_iter().map(|artifact| artifact_entry(artifact, now)).collect();
+    let artifacts = artifacts.into_iter().map(|artifact| artifact_entry(artifact, now)).collect();
     Reply::markdown(text).structured(&ArtifactList { artifacts })
 }
 
 fn line(artifact: &Artifact, now: u64) -> String {
     let age = time::span(now.saturating_sub(artifact.created));
-    let left = match artifact.expires {
+    let expiry = match artifact.expires {
         Some(at) => format!("expires in {}", time::span(at.saturating_sub(now))),
         None => "pinned".into(),
     };
     let summary = StoredSummary::read(artifact.summary.as_deref().unwrap_or_default()).to_one_line();
-    let shown: String = summary.chars().take(MAX_SUMMARY_CHARS).collect();
-    let dots = if shown.len() < summary.len() { "…" } else { "" };
+    let excerpt: String = summary.chars().take(MAX_SUMMARY_CHARS).collect();
+    let dots = if excerpt.len() < summary.len() { "…" } else { "" };
     let tags = artifact.tags.join(", ");
     let tool = artifact.tool.as_deref().unwrap_or("?");
-    format!("{}: {} bytes of {tool}, {age} old, {left} [{tags}] {shown}{dots}", artifact.id, artifact.size)
+    format!(
+        "{}: {} bytes of {tool}, {age} old, {expiry} [{tags}] {excerpt}{dots}",
+        artifact.id, artifact.size
+    )
 }
 
 fn artifact_entry(artifact: Artifact, now: u64) -> ArtifactEntry {

@@ -53,8 +53,8 @@ impl TokenCache {
     /// Returns a token that needs no check now.
     pub(crate) fn fresh(&self, digest: &TokenDigest) -> Option<Arc<VerifiedToken>> {
         let cached = lock(&self.cached);
-        let found = cached.tokens.get(digest).filter(|found| Instant::now() < found.until)?;
-        Some(Arc::clone(&found.token))
+        let entry = cached.tokens.get(digest).filter(|entry| Instant::now() < entry.until)?;
+        Some(Arc::clone(&entry.token))
     }
 
     /// Returns true if the token was valid before, even if it must be checked again.
@@ -81,8 +81,8 @@ impl TokenCache {
             });
         }
         let checked = Instant::now();
-        let left = token.expires_at.map(|end| Duration::from_millis(end.saturating_sub(clock.now_ms())));
-        let until = checked + left.map_or(MAX_AGE, |left| left.min(MAX_AGE));
+        let remaining = token.expires_at.map(|end| Duration::from_millis(end.saturating_sub(clock.now_ms())));
+        let until = checked + remaining.map_or(MAX_AGE, |remaining| remaining.min(MAX_AGE));
         let mut cached = lock(&self.cached);
         if let Some(before) = cached.tokens.get_mut(&digest)
             && before.token.is_same(&token)
@@ -109,21 +109,21 @@ impl TokenCache {
 
     fn sweep(&self, now_ms: u64) {
         let mut cached = lock(&self.cached);
-        let is_over = |one: &CachedToken| {
+        let is_over = |entry: &CachedToken| {
             let expired = |end: u64| end.saturating_add(CLOCK_SKEW_MS) <= now_ms;
-            one.token.expires_at.is_some_and(expired)
-                || (one.token.is_opaque && one.checked.elapsed() >= MAX_UNCHECKED)
+            entry.token.expires_at.is_some_and(expired)
+                || (entry.token.is_opaque && entry.checked.elapsed() >= MAX_UNCHECKED)
         };
         let over: Vec<TokenDigest> =
-            cached.tokens.iter().filter(|(_, one)| is_over(one)).map(|(digest, _)| *digest).collect();
+            cached.tokens.iter().filter(|(_, entry)| is_over(entry)).map(|(digest, _)| *digest).collect();
         over.iter().for_each(|digest| cached.remove(digest));
     }
 }
 
 impl CachedTokens {
     fn remove(&mut self, digest: &TokenDigest) {
-        if let Some(gone) = self.tokens.remove(digest) {
-            gone.token.caller.ended.cancel();
+        if let Some(entry) = self.tokens.remove(digest) {
+            entry.token.caller.ended.cancel();
         }
     }
 
@@ -131,12 +131,12 @@ impl CachedTokens {
     /// does not end the streams of others.
     fn oldest_of_heaviest_principal(&self) -> Option<TokenDigest> {
         let mut counts: HashMap<&Principal, usize> = HashMap::new();
-        for one in self.tokens.values() {
-            *counts.entry(&one.token.caller.principal).or_default() += 1;
+        for entry in self.tokens.values() {
+            *counts.entry(&entry.token.caller.principal).or_default() += 1;
         }
         let (heaviest, _) = counts.into_iter().max_by_key(|(_, count)| *count)?;
-        let its_own = self.tokens.iter().filter(|(_, one)| one.token.caller.principal == *heaviest);
-        its_own.min_by_key(|(_, one)| one.number).map(|(digest, _)| *digest)
+        let its_own = self.tokens.iter().filter(|(_, entry)| entry.token.caller.principal == *heaviest);
+        its_own.min_by_key(|(_, entry)| entry.number).map(|(digest, _)| *digest)
     }
 }
 

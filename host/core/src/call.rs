@@ -223,10 +223,10 @@ impl CallContext {
     }
 
     pub fn deadline(&self) -> CallDeadline {
-        let own = self.own_deadline();
+        let own_deadline = self.own_deadline();
         match &self.outer_deadline {
-            Some(outer) => own.min(outer.clone()),
-            None => own,
+            Some(outer) => own_deadline.min(outer.clone()),
+            None => own_deadline,
         }
     }
 

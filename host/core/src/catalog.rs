@@ -52,8 +52,8 @@ pub enum CatalogError {
         /// A hint that begins with a space: ` To keep both, …`.
         hint: String,
     },
-    #[error("{source_id}: tool name {why}")]
-    BadName { source_id: String, why: NameError },
+    #[error("{source_id}: tool name {reason}")]
+    BadName { source_id: String, reason: NameError },
     #[error("prompt name collision: '{name}' in both {first} and {second}")]
     PromptCollision { name: String, first: String, second: String },
     /// Two sources provide resources whose URIs may be the same.
@@ -63,11 +63,11 @@ pub enum CatalogError {
     #[error("preset '{preset}': filters name gate '{gate}', which does not filter replies")]
     BadFilter { preset: String, gate: String },
     /// A workflow that can never complete.
-    #[error("preset '{preset}': {why}")]
-    BadWorkflow { preset: String, why: InvalidValue },
+    #[error("preset '{preset}': {reason}")]
+    BadWorkflow { preset: String, reason: InvalidValue },
     /// An alias that refers to no tool, or is not a valid name.
-    #[error("preset '{preset}': alias '{alias}' {why}")]
-    BadAlias { preset: String, alias: String, why: InvalidValue },
+    #[error("preset '{preset}': alias '{alias}' {reason}")]
+    BadAlias { preset: String, alias: String, reason: InvalidValue },
 }
 
 impl CatalogGeneration {
@@ -180,7 +180,7 @@ impl Catalog {
             problems.is_empty() && !preset.sources.iter().any(|(id, _)| matches!(id, SourceId::Server(_)));
         if lists_all {
             workflow::check(&preset.workflow, &entries)
-                .map_err(|why| CatalogError::BadWorkflow { preset: preset.preset.clone(), why })?;
+                .map_err(|reason| CatalogError::BadWorkflow { preset: preset.preset.clone(), reason })?;
         }
         Ok(Self {
             preset: preset.preset.as_str().into(),
@@ -214,8 +214,8 @@ impl Catalog {
     }
 
     pub fn get(&self, name: &str) -> Option<&Arc<ToolEntry>> {
-        let found = self.entries.binary_search_by(|entry| entry.name.as_str().cmp(name));
-        found.ok().map(|place| &self.entries[place])
+        let position = self.entries.binary_search_by(|entry| entry.name.as_str().cmp(name));
+        position.ok().map(|place| &self.entries[place])
     }
 
     /// Returns the tool with this name. A hidden tool gives the same fault as one that does not exist.
@@ -233,8 +233,12 @@ impl Catalog {
             }
             let prefix =
                 self.entries.iter().find_map(|entry| prefix_of(&entry.id.source)).unwrap_or_default();
-            let near = names::did_you_mean(name, self.names().filter(|known| known.starts_with(&prefix)));
-            Fault::new(FaultKind::UnknownTool, format!("Unknown tool: '{}'.{near}", names::quoted(name, 64)))
+            let suggestion =
+                names::did_you_mean(name, self.names().filter(|candidate| candidate.starts_with(&prefix)));
+            Fault::new(
+                FaultKind::UnknownTool,
+                format!("Unknown tool: '{}'.{suggestion}", names::quoted(name, 64)),
+            )
         })
     }
 
@@ -246,12 +250,16 @@ impl Catalog {
         let is_meant = |entry: &&Arc<ToolEntry>| {
             matches!(entry.id.source, SourceId::Server(_)) && &*entry.id.name == name
         };
-        let mut found = self.entries.iter().filter(is_meant).filter(|entry| entry.declared.is_for_apps());
-        let Some(first) = found.next() else { return Ok(None) };
-        let Some(second) = found.find(|other| other.id != first.id) else { return Ok(Some(&first.name)) };
-        let shown = names::quoted(name, 64);
-        let why = format!("several servers have a tool '{shown}': {} and {}", first.name, second.name);
-        Err(Fault::invalid(why).hint("Call it by its full name."))
+        let mut candidates =
+            self.entries.iter().filter(is_meant).filter(|entry| entry.declared.is_for_apps());
+        let Some(first) = candidates.next() else { return Ok(None) };
+        let Some(second) = candidates.find(|other| other.id != first.id) else {
+            return Ok(Some(&first.name));
+        };
+        let display_name = names::quoted(name, 64);
+        let reason =
+            format!("several servers have a tool '{display_name}': {} and {}", first.name, second.name);
+        Err(Fault::invalid(reason).hint("Call it by its full name."))
     }
 
     pub fn entries(&self) -> &[Arc<ToolEntry>] {
@@ -271,8 +279,9 @@ impl Catalog {
 
     /// Returns the exposed name of a tool that its source declares as `declared`.
     pub fn exposed_name(&self, declared: &str) -> Option<&str> {
-        let own = self.get(declared).filter(|entry| &*entry.spec.name == declared);
-        own.or_else(|| self.entries.iter().find(|entry| &*entry.spec.name == declared))
+        let unrenamed_entry = self.get(declared).filter(|entry| &*entry.spec.name == declared);
+        unrenamed_entry
+            .or_else(|| self.entries.iter().find(|entry| &*entry.spec.name == declared))
             .map(|e| e.name.as_str())
     }
 }

@@ -150,16 +150,16 @@ impl PageNeighbor {
     /// Returns sorted neighbors without duplicates.
     ///
     /// An edge and its inverse are duplicates, and so are mutual `related` edges. Prefers outgoing edges.
-    pub fn deduplicate(found: impl IntoIterator<Item = Self>) -> Vec<Self> {
+    pub fn deduplicate(neighbors: impl IntoIterator<Item = Self>) -> Vec<Self> {
         let mut unique: BTreeMap<(String, &'static str, bool), Self> = BTreeMap::new();
-        let mut others = BTreeSet::new();
-        for neighbor in found {
+        let mut results = BTreeSet::new();
+        for neighbor in neighbors {
             let meaning = match (neighbor.edge.as_str(), neighbor.outgoing) {
                 ("implements", outgoing) => ("implemented_by", !outgoing),
                 ("implemented_by", outgoing) => ("implemented_by", outgoing),
                 ("related", _) => ("related", true),
                 _ => {
-                    others.insert(neighbor);
+                    results.insert(neighbor);
                     continue;
                 }
             };
@@ -169,8 +169,8 @@ impl PageNeighbor {
                 *existing = neighbor;
             }
         }
-        others.extend(unique.into_values());
-        others.into_iter().collect()
+        results.extend(unique.into_values());
+        results.into_iter().collect()
     }
 }
 

@@ -98,8 +98,8 @@ impl ClientQuestion {
 
     /// Checks the params of `elicitation/create`, as a gate or server sent them.
     pub fn elicitation(asker: &SourceId, mut params: Map<String, Value>) -> Result<Self, Fault> {
-        let refused = |why: String| {
-            Fault::invalid(format!("{} asks an invalid question: {why}", sentence_subject(asker)))
+        let refused = |reason: String| {
+            Fault::invalid(format!("{} asks an invalid question: {reason}", sentence_subject(asker)))
         };
         let message = params.get("message").and_then(Value::as_str).unwrap_or_default();
         let message = hidden_chars::stripped(message);
@@ -113,7 +113,7 @@ impl ClientQuestion {
             None | Some("form") => {
                 let form = params.get_mut("requestedSchema").and_then(Value::as_object_mut);
                 let form = form.ok_or_else(|| refused("`requestedSchema` must be an object".into()))?;
-                checks::check_form(form).map_err(|why| refused(why.into()))?;
+                checks::check_form(form).map_err(|reason| refused(reason.into()))?;
                 hidden_chars::strip_values(form);
                 if let Some(name) = hidden_chars::find_in_schema(form) {
                     return Err(refused(format!(
@@ -126,7 +126,7 @@ impl ClientQuestion {
             }
             Some("url") => {
                 let url = params.get("url").and_then(Value::as_str).unwrap_or_default();
-                checks::check_url(url).map_err(|why| refused(why.into()))?;
+                checks::check_url(url).map_err(|reason| refused(reason.into()))?;
                 QuestionKind::Url
             }
             Some(other) => {
@@ -204,8 +204,8 @@ impl ClientQuestion {
 
     /// Checks an answer. Removes the content unless a form was accepted.
     fn check_answer(&self, mut answer: Map<String, Value>) -> Result<Map<String, Value>, Fault> {
-        let unfit = |why: String| {
-            Fault::invalid(format!("the client's answer does not match the question: {why}"))
+        let unfit = |reason: String| {
+            Fault::invalid(format!("the client's answer does not match the question: {reason}"))
                 .hint("Call the tool again and answer in the requested form.")
         };
         let size = json::encoded_len(&answer);
@@ -222,7 +222,7 @@ impl ClientQuestion {
                 let form = self.params.get("requestedSchema").cloned().unwrap_or_default();
                 Schema::new(Arc::new(object(form)))
                     .check(content, "field")
-                    .map_err(|why| unfit(why.into()))?;
+                    .map_err(|reason| unfit(reason.into()))?;
             }
             Some("accept" | "decline" | "cancel") => {
                 answer.remove("content");

@@ -94,7 +94,7 @@ impl Schema {
     /// Blocks for up to a hundred million steps, about a second.
     pub fn check(&self, value: &Value, noun: &str) -> Result<(), InvalidValue> {
         match self.check_with_budget(value, noun, &mut StepBudget::new_awaited()) {
-            Err(ValidationError::Invalid(why)) => Err(why.into()),
+            Err(ValidationError::Invalid(reason)) => Err(reason.into()),
             Err(ValidationError::Stopped(_)) => Err(format!("the {noun}s {}.", too_many_steps()).into()),
             Ok(()) => Ok(()),
         }
@@ -110,7 +110,7 @@ impl Schema {
         let tree = self
             .tree()
             .as_ref()
-            .map_err(|why| ValidationError::Invalid(format!("the schema is invalid: it {why}.")))?;
+            .map_err(|reason| ValidationError::Invalid(format!("the schema is invalid: it {reason}.")))?;
         match SchemaChecker::new(tree, steps).schema(tree.root, value) {
             Ok(()) => Ok(()),
             Err(CheckError::Stopped(stopped)) => Err(stopped.into()),

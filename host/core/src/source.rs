@@ -87,7 +87,7 @@ impl Listing {
 /// A source that must start before it can be listed.
 #[derive(Debug, Clone)]
 pub struct PendingListing {
-    pub why: String,
+    pub reason: String,
     /// Time for which clients may wait for the listing. `None` if an attempt has failed.
     pub until: Option<Instant>,
     /// A token of interest: the source retries as long as any clone of it exists.

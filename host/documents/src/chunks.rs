@@ -165,14 +165,14 @@ fn to_chunks(text: &str, parts: &[LineBlock], headings: &[Heading]) -> Vec<Docum
     let breaks = |text: &str| text.bytes().filter(|byte| *byte == b'\n').count();
     let mut line = 1_usize;
     let mut path: Vec<usize> = Vec::new();
-    let mut taken = 0;
+    let mut next_heading = 0;
     let chunks = parts.iter().map(|part| {
-        while part.heading.is_some_and(|heading| taken <= heading) {
-            while path.last().is_some_and(|outer| headings[*outer].level >= headings[taken].level) {
+        while part.heading.is_some_and(|heading| next_heading <= heading) {
+            while path.last().is_some_and(|outer| headings[*outer].level >= headings[next_heading].level) {
                 path.pop();
             }
-            path.push(taken);
-            taken += 1;
+            path.push(next_heading);
+            next_heading += 1;
         }
         let inner = &text[part.start..part.end];
         let first = line;

@@ -37,12 +37,12 @@ pub(crate) struct NewDocument {
     pub(crate) notes: Vec<String>,
 }
 
-/// Reads a file in `root`, unless its hash is `known`. `with_facts` requests facts for the guide. A conversion ends when
+/// Reads a file in `root`, unless its hash is `stored_hash`. `with_facts` requests facts for the guide. A conversion ends when
 /// `cancel` is cancelled.
 pub(crate) fn convert_file(
     root: &Path,
     path: &str,
-    known: Option<&str>,
+    stored_hash: Option<&str>,
     with_facts: bool,
     (converters, cancel): (&[Converter], &CancellationToken),
 ) -> Result<NewDocument, NoDocument> {
@@ -50,7 +50,7 @@ pub(crate) fn convert_file(
         TextSource::from_path(path, converters).map_err(|reason| NoDocument::Skipped(reason.into()))?;
     let bytes = read_file(&root.join(path), source.max_bytes())?;
     let hash = sha256_hex(format!("{READER_VERSION} {} {}", source.version(), sha256_hex(&bytes)));
-    if known == Some(hash.as_str()) {
+    if stored_hash == Some(hash.as_str()) {
         return Err(NoDocument::Unchanged);
     }
     let kind = source.kind();
@@ -59,12 +59,12 @@ pub(crate) fn convert_file(
     let headings = headings(kind, &text, &lines);
     let chunks = chunks(kind, &text, &lines, &headings);
     let mut titles: Vec<String> = Vec::new();
-    let mut left = MAX_HEADING_BYTES;
+    let mut remaining = MAX_HEADING_BYTES;
     for heading in headings {
-        if heading.title.len() > left {
+        if heading.title.len() > remaining {
             break;
         }
-        left -= heading.title.len();
+        remaining -= heading.title.len();
         titles.push(heading.title);
     }
     let facts = with_facts.then(|| GuideFacts::new(path, &text, &titles));

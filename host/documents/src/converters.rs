@@ -38,8 +38,9 @@ impl<'a> TextSource<'a> {
     pub(crate) fn from_path(path: &str, converters: &'a [Converter]) -> Result<Self, &'static str> {
         kinds::check_name(path)?;
         let extension = kinds::extension(path);
-        let mut formats =
-            converters.iter().flat_map(|one| one.formats.iter().map(move |format| (one, format)));
+        let mut formats = converters
+            .iter()
+            .flat_map(|converter| converter.formats.iter().map(move |format| (converter, format)));
         match formats.find(|(_, format)| format.endings.contains(&extension)) {
             Some((converter, format)) => Ok(Self::Converted(converter, format)),
             None => kinds::kind(path).map(Self::Decoded),
@@ -114,9 +115,9 @@ fn converted(
     let name = path.rsplit('/').next().unwrap_or(path).to_owned();
     let file = SourceFile { name, media_type: format.media_type.clone(), bytes };
     let converting = cancel.run_until_cancelled(converter.gate.convert(file));
-    let made = Handle::current().block_on(converting);
-    let made = made.ok_or(NoDocument::Unreadable("was not read: interrupted".into()))?;
-    let ConvertedFile { text, losses } = made.map_err(|fault| match fault.kind {
+    let result = Handle::current().block_on(converting);
+    let result = result.ok_or(NoDocument::Unreadable("was not read: interrupted".into()))?;
+    let ConvertedFile { text, losses } = result.map_err(|fault| match fault.kind {
         FaultKind::InvalidArguments => NoDocument::Skipped(quoted(&fault.message, 200).into()),
         // A limit or a bug of the converter says little about the file.
         _ => NoDocument::Unreadable(fault.in_one_line().into()),

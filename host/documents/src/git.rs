@@ -89,8 +89,8 @@ fn commit(own: &Path, common: &Path) -> Option<String> {
 
 fn packed_ref(common: &Path, name: &str) -> Option<String> {
     let refs = read(&common.join("packed-refs"))?;
-    let found = refs.lines().find_map(|line| line.split_once(' ').filter(|(_, at)| at.trim() == name));
-    found.map(|(object, _)| object.to_owned())
+    let entry = refs.lines().find_map(|line| line.split_once(' ').filter(|(_, at)| at.trim() == name));
+    entry.map(|(object, _)| object.to_owned())
 }
 
 fn object_id(text: &str) -> Option<String> {

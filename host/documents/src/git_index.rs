@@ -100,9 +100,9 @@ impl<'a> IndexReader<'a> {
     }
 
     fn take(&mut self, count: usize) -> Option<&'a [u8]> {
-        let taken = self.bytes.get(self.at..self.at.checked_add(count)?)?;
+        let bytes = self.bytes.get(self.at..self.at.checked_add(count)?)?;
         self.at += count;
-        Some(taken)
+        Some(bytes)
     }
 
     fn number(&mut self) -> Option<u32> {

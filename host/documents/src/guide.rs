@@ -64,24 +64,24 @@ pub(crate) async fn write(
     let name = &state.repository.name;
     let facts = complete(store, name, paths, facts).await?;
     let about = local::about(store, name, paths).await?;
-    let own = local::parts(&state.repository, paths, &facts, about);
+    let local_parts = local::parts(&state.repository, paths, &facts, about);
     let (mut parts, author_line) = match llm {
-        Some(llm) if llm.model().is_some() => match model::parts(llm.as_ref(), &own, paths).await {
+        Some(llm) if llm.model().is_some() => match model::parts(llm.as_ref(), &local_parts, paths).await {
             Ok((parts, model)) => (parts, format!("Written by {model}; its paths and queries were checked.")),
-            Err(why) => (own.clone(), format!("Generated from the content only: {why}.")),
+            Err(reason) => (local_parts.clone(), format!("Generated from the content only: {reason}.")),
         },
-        _ => (own.clone(), "Generated from the content, without a model.".to_owned()),
+        _ => (local_parts.clone(), "Generated from the content, without a model.".to_owned()),
     };
-    let candidates = parts.wanted_queries.iter().chain(&own.wanted_queries);
+    let candidates = parts.wanted_queries.iter().chain(&local_parts.wanted_queries);
     let mut tried = Vec::new();
     let mut seen = HashSet::new();
     for query in candidates.filter(|query| seen.insert(query.to_lowercase())).take(MAX_TRIED) {
         if tried.len() >= MAX_QUERIES {
             break;
         }
-        let found = store.search(name, query, SearchMode::Text, 1).await?.hits;
-        let again = |path: &str| tried.iter().any(|(_, known): &(String, String)| known == path);
-        if let Some(hit) = found.into_iter().find(|hit| !again(&hit.path)) {
+        let hits = store.search(name, query, SearchMode::Text, 1).await?.hits;
+        let again = |path: &str| tried.iter().any(|(_, tried_path): &(String, String)| tried_path == path);
+        if let Some(hit) = hits.into_iter().find(|hit| !again(&hit.path)) {
             tried.push((query.clone(), hit.path));
         }
     }
@@ -96,8 +96,8 @@ async fn complete(
     paths: &[String],
     mut facts: Vec<GuideFacts>,
 ) -> Result<Vec<GuideFacts>, Fault> {
-    let known: HashSet<String> = facts.iter().map(|facts| facts.path.clone()).collect();
-    let missing: Vec<&String> = paths.iter().filter(|path| !known.contains(*path)).collect();
+    let existing_paths: HashSet<String> = facts.iter().map(|facts| facts.path.clone()).collect();
+    let missing: Vec<&String> = paths.iter().filter(|path| !existing_paths.contains(*path)).collect();
     let room = MAX_READ.min(MAX_FACTS.saturating_sub(facts.len()));
     let stride = missing.len().div_ceil(room.max(1)).max(1);
     for path in missing.into_iter().step_by(stride).take(room) {

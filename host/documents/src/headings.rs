@@ -31,15 +31,15 @@ impl Heading {
 
 /// Finds the headings of a text, whose lines keep their line ends.
 pub(crate) fn headings(kind: FileKind, text: &str, lines: &[&str]) -> Vec<Heading> {
-    let mut found = match kind {
+    let mut headings = match kind {
         FileKind::Markdown | FileKind::Converted | FileKind::Plain => markdown::headings(text),
         FileKind::Rst => markup::rst(lines),
         FileKind::AsciiDoc => markup::asciidoc(lines),
         FileKind::Source => definitions::definitions(lines),
         FileKind::Data => Vec::new(),
     };
-    found.truncate(MAX_HEADINGS);
-    found
+    headings.truncate(MAX_HEADINGS);
+    headings
 }
 
 #[cfg(test)]

@@ -71,11 +71,11 @@ impl FileNotes {
         self.counts.values().sum()
     }
 
-    pub(crate) fn add(&mut self, path: String, why: impl Into<String>) {
-        let why = why.into();
-        *self.counts.entry(why.clone()).or_default() += 1;
+    pub(crate) fn add(&mut self, path: String, reason: impl Into<String>) {
+        let reason = reason.into();
+        *self.counts.entry(reason.clone()).or_default() += 1;
         if self.named.len() < MAX_NAMED_PATHS {
-            self.named.push((path, why));
+            self.named.push((path, reason));
         }
     }
 }
@@ -161,14 +161,16 @@ pub async fn index(
     let mut state = load_or_create_state(store, &source, &root, &git).await?;
     let name = state.repository.name.clone();
     let heads = store.heads(&name).await?;
-    let known: HashMap<String, String> = heads.into_iter().map(|head| (head.path, head.hash)).collect();
+    let stored_hashes: HashMap<String, String> =
+        heads.into_iter().map(|head| (head.path, head.hash)).collect();
     let run = flow::IndexRun { store, state: &mut state, report: &mut report, progress, cancel: &cancel };
-    let (unseen, facts) = run.store_files(&root, walked.files, known, &options.converters).await?;
+    let (unseen, facts) = run.store_files(&root, walked.files, stored_hashes, &options.converters).await?;
     if report.cancelled {
         return Ok(report);
     }
-    let gone: Vec<String> = unseen.into_iter().filter(|path| !is_within(path, &walked.unreadable)).collect();
-    for part in gone.chunks(MAX_REMOVED_PATHS) {
+    let removed_paths: Vec<String> =
+        unseen.into_iter().filter(|path| !is_within(path, &walked.unreadable)).collect();
+    for part in removed_paths.chunks(MAX_REMOVED_PATHS) {
         store.change(&name, Vec::new(), part.to_vec()).await?;
         report.removed += part.len();
         state.changed_since_guide = state.changed_since_guide.saturating_add(saturating_u32(part.len()));
@@ -186,17 +188,18 @@ async fn scan_folder(
     cancel: CancellationToken,
 ) -> Result<(PathBuf, GitCheckout, FolderListing), Fault> {
     run_blocking(move || {
-        let shown = root.display().to_string();
+        let display_path = root.display().to_string();
         let root = root.canonicalize().map_err(|error| {
-            let what = format!("cannot read '{shown}': {error}");
+            let message = format!("cannot read '{display_path}': {error}");
             let missing = error.kind() == std::io::ErrorKind::NotFound;
-            if missing { Fault::not_found(what) } else { Fault::denied(what) }
+            if missing { Fault::not_found(message) } else { Fault::denied(message) }
         })?;
         if !root.is_dir() {
-            return Err(Fault::invalid(format!("'{shown}' is not a directory"))
+            return Err(Fault::invalid(format!("'{display_path}' is not a directory"))
                 .hint("Name the directory that contains it."));
         }
-        std::fs::read_dir(&root).map_err(|error| Fault::denied(format!("cannot read '{shown}': {error}")))?;
+        std::fs::read_dir(&root)
+            .map_err(|error| Fault::denied(format!("cannot read '{display_path}': {error}")))?;
         let git = checkout(&root);
         let work_tree = WorkTree::containing(&root);
         let walked = walk(&root, work_tree.as_ref(), &|| cancel.is_cancelled())?;
@@ -223,8 +226,8 @@ async fn load_or_create_state(
     if let Some(other) = state.root.as_ref().filter(|other| **other != here) {
         let other_path = PathBuf::from(other);
         if run_blocking(move || other_path.is_dir()).await? {
-            let what = format!("repository '{}' was created from '{other}'", state.repository.name);
-            return Err(Fault::invalid(what)
+            let message = format!("repository '{}' was created from '{other}'", state.repository.name);
+            return Err(Fault::invalid(message)
                 .hint("Choose another name for this directory, or remove that repository first."));
         }
     }
@@ -273,8 +276,8 @@ fn kind_of(paths: &[String]) -> &'static str {
         (30, &[Source], "source code"),
         (60, &[Data], "data"),
     ];
-    let count = |wanted: &[FileKind]| kinds.iter().filter(|kind| wanted.contains(kind)).count();
-    let name = names.iter().find(|(percent, wanted, _)| count(wanted) * 100 >= kinds.len() * percent);
+    let count = |group: &[FileKind]| kinds.iter().filter(|kind| group.contains(kind)).count();
+    let name = names.iter().find(|(percent, group, _)| count(group) * 100 >= kinds.len() * percent);
     name.map_or("mixed", |(.., name)| name)
 }
 

@@ -100,8 +100,8 @@ pub(crate) fn kind(path: &str) -> Result<FileKind, &'static str> {
     {
         return Err(reason);
     }
-    let known = EXTENSIONS.iter().find(|(_, extensions)| extensions.contains(&&*extension));
-    Ok(known.map_or(FileKind::Plain, |(kind, _)| *kind))
+    let entry = EXTENSIONS.iter().find(|(_, extensions)| extensions.contains(&&*extension));
+    Ok(entry.map_or(FileKind::Plain, |(kind, _)| *kind))
 }
 
 /// Returns true if only a converter can read a file of this name.
@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(kind("docs/Guide.MD"), Ok(FileKind::Markdown));
         assert_eq!(kind("src/lib.rs"), Ok(FileKind::Source));
         assert_eq!(kind("Makefile"), Ok(FileKind::Plain));
-        for (path, why) in [
+        for (path, reason) in [
             ("Cargo.lock", "is a lock file"),
             ("web/package-lock.json", "is a lock file"),
             ("web/app.min.js", "is minified or bundled"),
@@ -164,7 +164,7 @@ mod tests {
             ("id_rsa_work.pub", SECRET),
             ("id_ed25519", SECRET),
         ] {
-            assert_eq!(kind(path), Err(why), "{path}");
+            assert_eq!(kind(path), Err(reason), "{path}");
         }
         assert!(needs_converter("paper.pdf") && !needs_converter("notes.md"));
     }

@@ -138,9 +138,9 @@ impl FolderWalk<'_> {
     fn file(&mut self, path: &Path) -> Result<(), Fault> {
         self.listing.files.push(self.shown(path));
         if self.listing.files.len() > MAX_FILES {
-            let what = format!("'{}' has more than {MAX_FILES} files", self.root.display());
+            let message = format!("'{}' has more than {MAX_FILES} files", self.root.display());
             return Err(
-                Fault::exhausted(what).hint("Index its subdirectories, or exclude files in .gitignore.")
+                Fault::exhausted(message).hint("Index its subdirectories, or exclude files in .gitignore.")
             );
         }
         Ok(())

@@ -55,10 +55,11 @@ impl Cli {
                     _ => Vec::new(),
                 };
                 let typed = context(ContextKind::InvalidSubcommand).concat();
-                let known = context(ContextKind::SuggestedSubcommand);
-                let near = names::did_you_mean(&typed, known.iter().map(String::as_str));
+                let candidates = context(ContextKind::SuggestedSubcommand);
+                let suggestion = names::did_you_mean(&typed, candidates.iter().map(String::as_str));
                 let typed = names::quoted(&typed, 64);
-                let reason = format!("unknown command '{typed}'.{near} `gatehouse help` lists the commands");
+                let reason =
+                    format!("unknown command '{typed}'.{suggestion} `gatehouse help` lists the commands");
                 Err(CommandError::usage(reason))
             }
             Err(error) => {

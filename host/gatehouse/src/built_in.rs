@@ -64,11 +64,11 @@ fn size(file: &Path) -> Option<u64> {
 fn read(file: &Path) -> io::Result<Vec<u8>> {
     let place = find(file).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
     let bytes = |gates: &[BuiltIn]| gates.iter().map(|gate| gate.size as usize).sum::<usize>();
-    let mut all = zstd::bulk::decompress(PACKED, bytes(GATES))?;
-    all.truncate(bytes(&GATES[..=place]));
-    let begin = all.len().checked_sub(GATES[place].size as usize);
+    let mut unpacked_gates = zstd::bulk::decompress(PACKED, bytes(GATES))?;
+    unpacked_gates.truncate(bytes(&GATES[..=place]));
+    let begin = unpacked_gates.len().checked_sub(GATES[place].size as usize);
     begin
-        .map(|begin| all.split_off(begin))
+        .map(|begin| unpacked_gates.split_off(begin))
         .ok_or_else(|| io::Error::other("the built-in gates are incomplete"))
 }
 

@@ -268,8 +268,8 @@ impl Composition {
         let texts =
             offers.iter().map(|offer| (offer.source.id().clone(), offer.listing.summary.clone())).collect();
         let catalog = self.build(compiled, offers).await?;
-        for (source, why) in catalog.problems.iter().filter(|(source, _)| !starting.contains(source)) {
-            tracing::warn!(preset = compiled.preset, "{source} does not list its tools: {why}");
+        for (source, reason) in catalog.problems.iter().filter(|(source, _)| !starting.contains(source)) {
+            tracing::warn!(preset = compiled.preset, "{source} does not list its tools: {reason}");
         }
         let instructions = instructions::writer(&catalog, texts, compiled.description.clone());
         Ok(PresetView { catalog, instructions: Some(instructions) })

@@ -158,8 +158,12 @@ pub(crate) fn place(path: &str) -> Option<usize> {
 /// Returns the commands without subcommands, by their full names.
 #[cfg(test)]
 pub(crate) fn leaves<'a>(command: &'a Command, path: &str) -> Vec<(String, &'a Command)> {
-    let below = command.get_subcommands().filter(|one| one.get_name() != "help" && !one.is_hide_set());
-    let below: Vec<_> = below.flat_map(|one| leaves(one, &format!("{path} {}", one.get_name()))).collect();
+    let below = command
+        .get_subcommands()
+        .filter(|subcommand| subcommand.get_name() != "help" && !subcommand.is_hide_set());
+    let below: Vec<_> = below
+        .flat_map(|subcommand| leaves(subcommand, &format!("{path} {}", subcommand.get_name())))
+        .collect();
     if below.is_empty() { vec![(path.to_owned(), command)] } else { below }
 }
 

@@ -47,17 +47,17 @@ impl GlobalArgs {
         let mut config = Config::from_text(&found.text, self.gates.as_deref(), None, env)?;
         config.choice = found.choice;
         // Complete an interrupted restore before any code reads the data.
-        archive::finish(&config.state).map_err(|why| ConfigError::new(config.state.display(), why))?;
+        archive::finish(&config.state).map_err(|reason| ConfigError::new(config.state.display(), reason))?;
         Ok(config)
     }
 
     /// Finds and reads the configuration. Warns if a file was ignored.
     pub(crate) fn locate_config(&self, env: &Env) -> Result<LocatedConfig, ConfigError> {
-        let found = locate::read(self.config.as_deref(), env)?;
-        if let Some(ignored) = &found.choice.ignored {
+        let located_config = locate::read(self.config.as_deref(), env)?;
+        if let Some(ignored) = &located_config.choice.ignored {
             out::warn(ignored.to_string());
         }
-        Ok(found)
+        Ok(located_config)
     }
 
     pub(crate) fn compose(&self, env: &Env) -> Result<Composition, ConfigError> {
@@ -74,8 +74,8 @@ impl GlobalArgs {
     /// Composes from the file that the user names, else from the `presets.toml` of the project. Ignores the user's own
     /// configuration.
     pub(crate) fn compose_project(&self, folder: &Path, env: &Env) -> Result<Composition, ConfigError> {
-        let found = locate::read_for_project(self.config.as_deref(), folder, env)?;
-        self.open(self.check(found, env)?, env)
+        let located_config = locate::read_for_project(self.config.as_deref(), folder, env)?;
+        self.open(self.check(located_config, env)?, env)
     }
 
     fn open(&self, config: Config, env: &Env) -> Result<Composition, ConfigError> {

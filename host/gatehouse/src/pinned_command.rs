@@ -63,10 +63,10 @@ impl PinnedCommand {
 /// that a file that is written there later counts.
 fn pinned_name(config: &Config, global: &GlobalArgs, env: &Env) -> String {
     let named = global.config.as_deref().or_else(|| env.get("GATEHOUSE_CONFIG").map(Path::new));
-    let own = locate::user_file().and_then(|file| file.canonicalize().ok());
+    let user_config = locate::user_file().and_then(|file| file.canonicalize().ok());
     match &config.file {
         None if named == Some(Path::new(BUILT_IN)) => BUILT_IN.to_owned(),
-        Some(file) if own.as_ref() != Some(file) => file.display().to_string(),
+        Some(file) if user_config.as_ref() != Some(file) => file.display().to_string(),
         _ => USER.to_owned(),
     }
 }

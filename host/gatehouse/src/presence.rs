@@ -96,20 +96,20 @@ impl fmt::Display for RunningHost {
         let place = address.map_or("stdio".into(), |address| format!("http://{address}/mcp"));
         write!(f, "host       process {pid}: preset {preset} over {place}, {}", self.facts.config_name())?;
         let ReloadHealth { configuration, gates, restart, .. } = &self.health;
-        if let Some(why) = configuration {
-            write!(f, "\n           the last change of presets.toml is not applied: {why}")?;
+        if let Some(reason) = configuration {
+            write!(f, "\n           the last change of presets.toml is not applied: {reason}")?;
         }
         if let Some(keys) = restart {
             write!(f, "\n           takes effect at the next start: {keys}")?;
         }
-        gates.iter().try_for_each(|(gate, why)| write!(f, "\n           gate {gate}: {why}"))?;
+        gates.iter().try_for_each(|(gate, reason)| write!(f, "\n           gate {gate}: {reason}"))?;
         let failed = self.servers.iter().filter(|server| server["state"] == "failed");
         failed.into_iter().try_for_each(|server| {
             let text = |key: &str| server[key].as_str().unwrap_or_default();
             write!(f, "\n           server {}: {}", text("name"), text("last_error"))
         })?;
-        if let Some(why) = &self.ledger.trouble {
-            write!(f, "\n           calls are not recorded: {why}")?;
+        if let Some(reason) = &self.ledger.trouble {
+            write!(f, "\n           calls are not recorded: {reason}")?;
         }
         if self.ledger.lost > 0 {
             write!(f, "\n           {} calls are missing from the ledger", self.ledger.lost)?;
@@ -172,10 +172,10 @@ pub(crate) async fn announce(
 ) {
     let mut client_changes = presets.client_changes();
     let (folder, pid) = (facts.folder.clone(), facts.pid);
-    let Ok(made) = tokio::task::spawn_blocking(move || PresenceFiles::make(&folder, pid)).await else {
+    let Ok(created) = tokio::task::spawn_blocking(move || PresenceFiles::make(&folder, pid)).await else {
         return;
     };
-    let files = match made {
+    let files = match created {
         Ok(files) => files,
         Err(error) => return tracing::debug!(%error, "`gatehouse status` will not see this host"),
     };
@@ -191,13 +191,13 @@ pub(crate) async fn announce(
         if let Err(error) = tokio::task::block_in_place(|| files.write(&host)) {
             tracing::debug!(%error, "`gatehouse status` will not see the latest of this host");
         }
-        let gone = tokio::select! {
+        let is_closed = tokio::select! {
             changed = health.changed() => changed.is_err(),
             changed = client_changes.changed() => changed.is_err(),
             Ok(()) = ledger.changed() => false,
             () = wait_for_change(&servers, &host.servers) => false,
         };
-        if gone {
+        if is_closed {
             return;
         }
         tokio::time::sleep(WRITE_DELAY).await;

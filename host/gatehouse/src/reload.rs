@@ -139,7 +139,7 @@ impl Reloader {
             }
         };
         self.prepare_folders();
-        self.current.gates.misnamed().iter().for_each(|why| tracing::warn!("{why}"));
+        self.current.gates.misnamed().iter().for_each(|reason| tracing::warn!("{reason}"));
         let mut listings = self.listings();
         loop {
             if let Some(watch) = &mut watch {
@@ -187,14 +187,14 @@ impl Reloader {
         if change.is_empty() {
             return;
         }
-        let Err(why) = self.apply(&change).await else { return };
+        let Err(reason) = self.apply(&change).await else { return };
         let parts = change.split();
         if parts.len() == 1 {
-            return self.refuse(&change, &why);
+            return self.refuse(&change, &reason);
         }
         for part in parts {
-            if let Err(why) = self.apply(&part).await {
-                self.refuse(&part, &why);
+            if let Err(reason) = self.apply(&part).await {
+                self.refuse(&part, &reason);
             }
         }
     }
@@ -205,9 +205,9 @@ impl Reloader {
         let text = match std::fs::read_to_string(&file) {
             Ok(text) => text,
             Err(error) => {
-                let why = format!("{}: cannot be read: {error}", file.display());
+                let reason = format!("{}: cannot be read: {error}", file.display());
                 self.text = None;
-                return self.report.configuration_refused(&why);
+                return self.report.configuration_refused(&reason);
             }
         };
         let in_force = self.pending_config.as_ref().unwrap_or(&self.current.config);
@@ -226,10 +226,10 @@ impl Reloader {
             // Read again next time, until the file is trusted or restored.
             (self.text, self.pending_config) = (None, None);
             let file = file.display();
-            let why = format!(
+            let reason = format!(
                 "{file}: it has changed since it was trusted; to apply the change, run `gatehouse trust {file}`"
             );
-            return self.report.configuration_refused(&why);
+            return self.report.configuration_refused(&reason);
         }
         self.text = Some(text.clone());
         // Refused files may work with the new configuration.
@@ -237,7 +237,7 @@ impl Reloader {
         let text = crate::config::ConfigText { file: Some(file), content: text };
         let state = Some(self.current.config.state.as_path());
         let config = Config::from_text(&text, self.origin.gates.as_deref(), state, &self.origin.env);
-        let why = match config.and_then(|config| Ok((self.refusal(&config)?, config))) {
+        let reason = match config.and_then(|config| Ok((self.refusal(&config)?, config))) {
             Ok((None, config)) => {
                 self.pending_config = Some(Arc::new(config));
                 return;
@@ -247,7 +247,7 @@ impl Reloader {
         };
         // Read again next time: a file that it names may appear or be corrected.
         (self.text, self.pending_config) = (None, None);
-        self.report.configuration_refused(&why);
+        self.report.configuration_refused(&reason);
     }
 
     /// Returns whether this content was the same for a while.
@@ -313,9 +313,9 @@ impl Reloader {
         next.stores.servers.follow(&next.config);
         let views = match self.checked_views(&next).await {
             Ok(views) => views,
-            Err(why) => {
+            Err(reason) => {
                 self.current.stores.servers.follow(&self.current.config);
-                return Err(why);
+                return Err(reason);
             }
         };
         let before = self.swap(next, views).await;
@@ -361,8 +361,8 @@ impl Reloader {
                 self.refused.insert(name.clone(), stamp.clone());
             }
         }
-        for (name, why) in &change.withdraw {
-            self.report.gate(name, format!("its tools are withdrawn until its file is back: {why}"));
+        for (name, reason) in &change.withdraw {
+            self.report.gate(name, format!("its tools are withdrawn until its file is back: {reason}"));
         }
         if change.configuration.is_some() {
             self.pending_config = None;

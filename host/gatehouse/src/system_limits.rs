@@ -30,15 +30,15 @@ pub(crate) fn read() -> SystemLimits {
 /// Refuses to serve if the first calls would exhaust the memory.
 pub(crate) fn check(limits: SystemLimits) -> Result<(), CommandError> {
     let Some(memory) = limits.memory else { return Ok(()) };
-    let shown = format_bytes(memory);
+    let size = format_bytes(memory);
     if memory < MIN_MEMORY {
         bail!(
-            "the memory of this process is limited to {shown} (by its control group), and a host needs {}. Raise the \
+            "the memory of this process is limited to {size} (by its control group), and a host needs {}. Raise the \
             limit: `--memory` of docker and podman, `MemoryMax` of systemd, `limits.memory` of Kubernetes.",
             format_bytes(MIN_MEMORY)
         );
     }
-    tracing::info!("memory is limited to {shown}: gates and calls share it");
+    tracing::info!("memory is limited to {size}: gates and calls share it");
     Ok(())
 }
 
@@ -105,8 +105,8 @@ mod tests {
             ("memory/docker/x/memory.limit_in_bytes", "104857600\n"),
             ("cpu/docker/x/memory.limit_in_bytes", "1\n"),
         ]);
-        let said = "5:cpu:/docker/x\n4:hugetlb,memory:/docker/x\n0::/\n";
-        assert_eq!(memory(one.path(), said), Some(100 << 20));
+        let cgroup_text = "5:cpu:/docker/x\n4:hugetlb,memory:/docker/x\n0::/\n";
+        assert_eq!(memory(one.path(), cgroup_text), Some(100 << 20));
         assert_eq!(memory(one.path(), "4:memory:/\n"), None, "no limit");
         assert_eq!(memory(one.path(), ""), None);
     }

@@ -78,12 +78,12 @@ pub(crate) fn start(filter: Option<&str>, options: Options) -> WorkerGuard {
         let quiet = quiet_rmcp(filter);
         if options.calls { format!("{quiet},{CALL_LOG_TARGET}=info") } else { quiet }
     };
-    let wanted = options.filter.or(filter).unwrap_or(DEFAULT_FILTER);
-    let (filter, complaint) = match EnvFilter::try_new(completed(wanted)) {
+    let directives = options.filter.or(filter).unwrap_or(DEFAULT_FILTER);
+    let (filter, complaint) = match EnvFilter::try_new(completed(directives)) {
         Ok(filter) => (filter, None),
         Err(error) => (
             EnvFilter::new(completed(DEFAULT_FILTER)),
-            Some(format!("GATEHOUSE_LOG '{wanted}' is not a filter: {error}")),
+            Some(format!("GATEHOUSE_LOG '{directives}' is not a filter: {error}")),
         ),
     };
     // The default is 128,000 lines, whose memory is allocated at the start.

@@ -94,17 +94,17 @@ impl Builder<'_> {
 
     fn llm(&self) -> Result<(Arc<dyn Llm>, MissingModels), BadSetting> {
         // Create all of them, so that invalid settings are found at startup.
-        let mut made = Vec::new();
+        let mut llms = Vec::new();
         for name in ProviderName::ALL {
             if self.config.is_configured(name) {
-                made.push((name, self.one(name, None)?));
+                llms.push((name, self.one(name, None)?));
             }
         }
         let without_model = |no: NoModel| {
-            let answers = Some(if no.why == SWITCHED_OFF {
-                no.why.clone()
+            let answers = Some(if no.reason == SWITCHED_OFF {
+                no.reason.clone()
             } else {
-                format!("{}. {}", no.why, no.hint)
+                format!("{}. {}", no.reason, no.hint)
             });
             (Arc::new(no) as Arc<dyn Llm>, MissingModels { answers, web_search: None })
         };
@@ -113,7 +113,7 @@ impl Builder<'_> {
                 let hint = "Set llm to \"auto\" or to a provider in [models].".to_owned();
                 return Ok(without_model(NoModel::new(SWITCHED_OFF, hint.clone(), hint)));
             }
-            LlmChoice::Auto => made.first().map(|(_, llm)| Arc::clone(llm)),
+            LlmChoice::Auto => llms.first().map(|(_, llm)| Arc::clone(llm)),
             LlmChoice::Provider(name, model) if self.config.is_configured(*name) => {
                 Some(self.one(*name, model.as_deref())?)
             }
@@ -130,7 +130,7 @@ impl Builder<'_> {
             return Ok((plain, MissingModels::default()));
         }
         let web_hint = self.web_hint()?;
-        let web = made.into_iter().map(|(_, llm)| llm).find(|llm| llm.web_model().is_some());
+        let web = llms.into_iter().map(|(_, llm)| llm).find(|llm| llm.web_model().is_some());
         let web_search = web.is_none().then(|| format!("No model searches the web. {web_hint}"));
         let llm = Arc::new(WebSearchFallback { plain, web, web_hint });
         Ok((llm, MissingModels { answers: None, web_search }))
@@ -203,8 +203,8 @@ impl Builder<'_> {
 fn model_name(provider: ProviderName, model: &str) -> Result<String, BadSetting> {
     let fits = |c: char| c.is_ascii_alphanumeric() || "-_.:/@".contains(c);
     if model.is_empty() || model.len() > 128 || !model.chars().all(fits) || model.contains("..") {
-        let shown = gatehouse_core::names::quoted(model, 64);
-        return Err(BadSetting::new(provider, format!("invalid model name '{shown}'")));
+        let display_name = gatehouse_core::names::quoted(model, 64);
+        return Err(BadSetting::new(provider, format!("invalid model name '{display_name}'")));
     }
     Ok(model.to_owned())
 }

@@ -16,7 +16,7 @@ pub(crate) const NOT_CONFIGURED: &str = "no language model is configured";
 pub(crate) const SWITCHED_OFF: &str = "language models are switched off (llm = \"off\" in [models])";
 
 pub(crate) struct NoModel {
-    pub(crate) why: String,
+    pub(crate) reason: String,
     pub(crate) hint: String,
     /// Hint to get web search.
     pub(crate) web_hint: String,
@@ -26,8 +26,8 @@ pub(crate) struct NoModel {
 
 impl NoModel {
     /// Creates a placeholder that does not embed.
-    pub(crate) fn new(why: &str, hint: String, web_hint: String) -> Self {
-        Self { why: why.to_owned(), hint, web_hint, embeds_as: String::new() }
+    pub(crate) fn new(reason: &str, hint: String, web_hint: String) -> Self {
+        Self { reason: reason.to_owned(), hint, web_hint, embeds_as: String::new() }
     }
 
     /// Creates a placeholder for a provider that is not configured. `key` is the setting of its key.
@@ -39,7 +39,7 @@ impl NoModel {
             }
             _ => hint.clone(),
         };
-        Self { why: format!("{name} is chosen in [models] but not configured"), hint, web_hint, embeds_as }
+        Self { reason: format!("{name} is chosen in [models] but not configured"), hint, web_hint, embeds_as }
     }
 }
 
@@ -54,7 +54,7 @@ impl Embedder for NoModel {
         _texts: &[String],
         _purpose: EmbeddingPurpose,
     ) -> Result<Vec<EmbeddingVector>, Fault> {
-        Err(unavailable(&self.why, &self.hint))
+        Err(unavailable(&self.reason, &self.hint))
     }
 }
 
@@ -73,7 +73,7 @@ impl Llm for NoModel {
         prompt: ModelPrompt,
         _on_progress: OnCompletionProgress<'_>,
     ) -> Result<ModelCompletion, Fault> {
-        Err(unavailable(&self.why, if prompt.web_search { &self.web_hint } else { &self.hint }))
+        Err(unavailable(&self.reason, if prompt.web_search { &self.web_hint } else { &self.hint }))
     }
 }
 
@@ -81,8 +81,8 @@ pub(crate) fn no_web(model: &str, hint: &str) -> Fault {
     unavailable(&format!("{model} cannot search the web"), hint)
 }
 
-fn unavailable(why: &str, hint: &str) -> Fault {
-    Fault { retryable: false, ..Fault::unavailable(why).hint(hint) }
+fn unavailable(reason: &str, hint: &str) -> Fault {
+    Fault { retryable: false, ..Fault::unavailable(reason).hint(hint) }
 }
 
 const CONFIG_FILE: &str = "presets.toml";

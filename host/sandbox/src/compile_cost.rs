@@ -101,7 +101,7 @@ impl CompileCost {
 fn types(section: TypeSectionReader<'_>) -> Result<Vec<(u64, u64)>, BinaryReaderError> {
     let mut types = Vec::new();
     for group in section {
-        types.extend(group?.into_types().map(|each| match each.composite_type.inner {
+        types.extend(group?.into_types().map(|sub_type| match sub_type.composite_type.inner {
             CompositeInnerType::Func(function) => {
                 (function.params().len() as u64, function.results().len() as u64)
             }
@@ -220,7 +220,7 @@ mod tests {
             CompileCostError::Function(2),
             CompileCostError::AllFunctions(3),
         ];
-        let said = said.map(|why| why.to_string());
+        let said = said.map(|reason| reason.to_string());
         assert_eq!(said[0], "has 1 functions; the limit is 100000");
         assert!(said[1].starts_with("has a function of weight 2 (branches") && said[1].contains("2000000"));
         assert!(
@@ -228,7 +228,7 @@ mod tests {
         );
         // 100,001 functions of a type that does not exist.
         let many = with(MODULE, &[(3, &[0xa1, 0x8d, 0x06])]);
-        let refused = read(&with(COMPONENT, &[(1, &many)])).err().map(|why| why.to_string());
+        let refused = read(&with(COMPONENT, &[(1, &many)])).err().map(|reason| reason.to_string());
         assert_eq!(refused.as_deref(), Some("has 100001 functions; the limit is 100000"));
     }
 }

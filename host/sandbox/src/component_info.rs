@@ -77,8 +77,8 @@ impl ComponentInfo {
             }
         }
         if !exports.iter().any(|name| name.starts_with(TOOLS)) {
-            let why = "is a component but not a gate: it does not export gatehouse:gate/tools";
-            return Err(NotAGate(why.into()));
+            let reason = "is a component but not a gate: it does not export gatehouse:gate/tools";
+            return Err(NotAGate(reason.into()));
         }
         Ok(Self { digest: sha256_hex(wasm), ask: ask(&imports), imports, exports })
     }
@@ -96,8 +96,8 @@ fn add(names: &mut Vec<String>, name: ComponentExternName<'_>) -> Result<(), Not
     }
     // The component model allows only ASCII names. Control characters could affect a terminal.
     if name.len() > MAX_NAME || !name.bytes().all(|byte| byte.is_ascii_graphic()) {
-        let shown = quoted(name, 60);
-        return Err(NotAGate(format!("is not a valid component: '{shown}' is not a valid name")));
+        let display_name = quoted(name, 60);
+        return Err(NotAGate(format!("is not a valid component: '{display_name}' is not a valid name")));
     }
     names.push(name.to_owned());
     Ok(())
@@ -128,7 +128,7 @@ fn ask(imports: &[String]) -> RequestedCapabilities {
 /// Detects common mistakes, for clearer messages than the parser's, by magic, version and layer (component model binary
 /// format, "Component Definitions").
 fn check_header(wasm: &[u8]) -> Result<(), NotAGate> {
-    let why = match wasm.get(..8) {
+    let reason = match wasm.get(..8) {
         _ if wasm.len() as u64 > MAX_FILE => return Err(NotAGate(too_large(wasm.len() as u64))),
         Some([0, b'a', b's', b'm', _, _, 1, 0]) => return Ok(()),
         Some([0, b'a', b's', b'm', 1, 0, 0, 0]) => {
@@ -137,7 +137,7 @@ fn check_header(wasm: &[u8]) -> Result<(), NotAGate> {
         Some([0, b'a', b's', b'm', ..]) => "is WebAssembly of an unsupported version",
         _ => "is not WebAssembly",
     };
-    Err(NotAGate(why.into()))
+    Err(NotAGate(reason.into()))
 }
 
 #[cfg(test)]

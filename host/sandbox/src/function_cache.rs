@@ -78,9 +78,9 @@ impl FunctionCache {
         if !std::mem::take(&mut functions.grown) {
             return;
         }
-        let made = self.file.parent().map_or(Ok(()), cache::create_private);
+        let created = self.file.parent().map_or(Ok(()), cache::create_private);
         let written =
-            made.and_then(|()| write_private(&self.file, &encode(&functions), Durability::Unsynced));
+            created.and_then(|()| write_private(&self.file, &encode(&functions), Durability::Unsynced));
         if let Err(error) = written {
             tracing::warn!(file = %self.file.display(), %error, "cannot store compiled functions; the next command compiles them again");
         }

@@ -72,7 +72,7 @@ impl Gate {
         shared: Arc<SandboxState>,
     ) -> Result<Self, LoadError> {
         let pin = settings.sha256.as_deref();
-        check_pin(pin, &version.digest).map_err(|why| LoadError::new(&version.file, why))?;
+        check_pin(pin, &version.digest).map_err(|reason| LoadError::new(&version.file, reason))?;
         let GateSettings { grants, http, limits, folders, reuse, .. } = settings;
         let http = http.unwrap_or_else(|| Arc::new(HttpRules::deny_all(name)));
         let info = GateInfo {
@@ -201,8 +201,8 @@ impl DocumentConverter for Gate {
         match converted.unwrap_or_else(|_| Err(Fault::new(FaultKind::TimedOut, "").into())) {
             Ok(converted) => Ok(converted),
             Err(CallFailure { fault, .. }) if fault.kind == FaultKind::TimedOut => {
-                let what = format!("took gate '{}' longer than {} s", self.info.name, limit.as_secs_f32());
-                Err(Fault::new(FaultKind::TimedOut, what).hint(raise_hint(&self.info.name, "time")))
+                let message = format!("took gate '{}' longer than {} s", self.info.name, limit.as_secs_f32());
+                Err(Fault::new(FaultKind::TimedOut, message).hint(raise_hint(&self.info.name, "time")))
             }
             Err(CallFailure { fault, .. }) => Err(fault),
         }
@@ -256,7 +256,7 @@ impl Gate {
         let outcome = match tokio::time::timeout_at(deadline, call).await {
             Ok(Ok(reply)) => ProbeOutcome::Replied(reply),
             Ok(Err(GuestError::Fault(fault))) => ProbeOutcome::Faulted(fault),
-            Ok(Err(GuestError::Broken(why))) => ProbeOutcome::Failed(broken(name, &why)),
+            Ok(Err(GuestError::Broken(reason))) => ProbeOutcome::Failed(broken(name, &reason)),
             Ok(Err(GuestError::Trap(error))) => match explain(store.data(), &error).fault {
                 fault if fault.kind == FaultKind::TimedOut => ProbeOutcome::Failed(slow()),
                 fault => ProbeOutcome::Failed(fault),

@@ -133,13 +133,13 @@ impl GateIndex {
     /// Returns digest and requests of a file. `None` if the file has changed or is not in the index.
     pub(crate) fn known(&self, file: &Path, stamp: &FileStamp) -> Option<(String, RequestedCapabilities)> {
         self.with(|c| {
-            let (_, digest) = c.files.get(file).filter(|(known, _)| known == stamp)?;
+            let (_, digest) = c.files.get(file).filter(|(saved_stamp, _)| saved_stamp == stamp)?;
             Some((digest.clone(), c.components.get(digest)?.ask.clone()))
         })
     }
 
     pub(crate) fn listing(&self, digest: &str, params: &str) -> Option<Arc<Listing>> {
-        self.with(|c| c.components.get(digest).and_then(|known| known.listings.get(params)).cloned())
+        self.with(|c| c.components.get(digest).and_then(|component| component.listings.get(params)).cloned())
     }
 
     pub(crate) fn learn_file(&self, file: &Path, stamp: FileStamp, digest: &str, ask: RequestedCapabilities) {
@@ -181,9 +181,9 @@ impl GateIndex {
         // and lost entries are read again.
         let lock = fs::File::create(self.path.with_extension("lock"))?;
         let _ = lock.lock();
-        let others = IndexContent::read(&self.path);
+        let saved_content = IndexContent::read(&self.path);
         let bytes = self.with(|content| {
-            content.add(others);
+            content.add(saved_content);
             content.version = VERSION.into();
             content.files.retain(|file, (stamp, _)| stamp.is_embedded() || file.exists());
             let used: BTreeSet<&String> = content.files.values().map(|(_, digest)| digest).collect();
@@ -203,19 +203,19 @@ impl IndexContent {
     }
 
     /// Adds missing entries, and replaces entries that no longer match their file.
-    fn add(&mut self, others: Self) {
-        for (file, theirs) in others.files {
+    fn add(&mut self, other: Self) {
+        for (file, theirs) in other.files {
             // For embedded components, this program's own entries win.
-            let known = self.files.get(&file).is_some_and(|ours| {
+            let is_current = self.files.get(&file).is_some_and(|ours| {
                 *ours == theirs
                     || ours.0.is_embedded()
                     || FileStamp::read(&file).is_ok_and(|now| now != theirs.0)
             });
-            if !known {
+            if !is_current {
                 self.files.insert(file, theirs);
             }
         }
-        for (digest, theirs) in others.components {
+        for (digest, theirs) in other.components {
             let ours = self
                 .components
                 .entry(digest)

@@ -140,7 +140,7 @@ fn call_failure(state: &State, error: GuestError) -> CallFailure {
     match error {
         GuestError::Trap(error) => explain(state, &error),
         GuestError::Fault(fault) => fault.into(),
-        GuestError::Broken(why) => broken(&state.capabilities.facts().gate, &why).into(),
+        GuestError::Broken(reason) => broken(&state.capabilities.facts().gate, &reason).into(),
     }
 }
 
@@ -150,7 +150,7 @@ pub(crate) fn explain(state: &State, error: &wasmtime::Error) -> CallFailure {
     let facts = state.capabilities.facts();
     let (gate, limits) = (&*facts.gate, &facts.limits);
     let words = last_words(&state.output.text());
-    let said = if words.is_empty() { String::new() } else { format!("; its output: {words}") };
+    let output_suffix = if words.is_empty() { String::new() } else { format!("; its output: {words}") };
     let raise = |key: &str| raise_hint(gate, key);
     let fault = if error.is::<DeadlinePassed>() {
         match &facts.call {
@@ -163,43 +163,46 @@ pub(crate) fn explain(state: &State, error: &wasmtime::Error) -> CallFailure {
             None => slow_to_describe(gate),
         }
     } else if error.is::<BudgetExceeded>() {
-        let most = format_bytes(HOST_MEMORY as u64);
+        let max_memory = format_bytes(HOST_MEMORY as u64);
         let is_limited = facts.memory.bytes.is_some();
         let shared = if is_limited { ", or more than other running calls leave" } else { "" };
-        Fault::exhausted(format!("gate '{gate}' used more than {most} of host memory{shared}")).hint(
+        Fault::exhausted(format!("gate '{gate}' used more than {max_memory} of host memory{shared}")).hint(
             "Send or drop pending requests, drop responses, streams and folder listings, and do less in parallel.",
         )
     } else if state.caps.memory_refused {
-        let most = format_bytes(limits.memory as u64);
-        Fault::exhausted(format!("gate '{gate}' ran out of memory: its limit is {most}{said}"))
+        let max_memory = format_bytes(limits.memory as u64);
+        Fault::exhausted(format!("gate '{gate}' ran out of memory: its limit is {max_memory}{output_suffix}"))
             .hint(raise("memory"))
     } else if state.caps.shared_refused {
-        let all = format_bytes(facts.memory.bytes.unwrap_or_default());
+        let total_memory = format_bytes(facts.memory.bytes.unwrap_or_default());
         Fault::exhausted(format!(
-            "gate '{gate}' got no more memory: all calls of this host share {all}{said}"
+            "gate '{gate}' got no more memory: all calls of this host share {total_memory}{output_suffix}"
         ))
         .hint("Retry when fewer calls are running, or give the host more memory.")
     } else if state.caps.elements_refused {
-        let most = limits.table_elements;
-        Fault::exhausted(format!("gate '{gate}' ran out of table elements: its limit is {most}{said}"))
-            .hint(raise("table_elements"))
+        let max_elements = limits.table_elements;
+        Fault::exhausted(format!(
+            "gate '{gate}' ran out of table elements: its limit is {max_elements}{output_suffix}"
+        ))
+        .hint(raise("table_elements"))
     } else if let Some(trap) = error.downcast_ref::<Trap>() {
         trapped = true;
-        let why = match words.is_empty() {
+        let reason = match words.is_empty() {
             true => format!("{trap}{}", frames(error)),
             false => format!("{words} ({trap})"),
         };
-        Fault::internal(format!("gate '{gate}' trapped: {why}"))
+        Fault::internal(format!("gate '{gate}' trapped: {reason}"))
             .hint("This is a bug in the gate; other calls are not affected.")
     } else if let Some(I32Exit(code)) = error.downcast_ref::<I32Exit>() {
         trapped = true;
-        let why = if words.is_empty() { String::new() } else { format!(": {words}") };
-        Fault::internal(format!("gate '{gate}' exited with code {code} instead of answering{why}"))
+        let reason = if words.is_empty() { String::new() } else { format!(": {words}") };
+        Fault::internal(format!("gate '{gate}' exited with code {code} instead of answering{reason}"))
             .hint("This is a bug in the gate; other calls are not affected.")
     } else if error.to_string().contains("too much data is being copied") {
         // wasmtime has no type for this error. The test of a fixture gate fails if its text changes.
-        let most = format_bytes(limits.copy as u64);
-        Fault::exhausted(format!("gate '{gate}' sent more than {most} in one transfer")).hint(raise("copy"))
+        let max_bytes = format_bytes(limits.copy as u64);
+        Fault::exhausted(format!("gate '{gate}' sent more than {max_bytes} in one transfer"))
+            .hint(raise("copy"))
     } else {
         let cause = quoted(&error.root_cause().to_string(), 300);
         Fault::internal(format!("gate '{gate}' failed: {}{}", cause.trim_end_matches('.'), frames(error)))
@@ -225,7 +228,7 @@ fn slow_to_describe(gate: &str) -> Fault {
     too_slow(gate, DESCRIBE_TIME).hint("This is the time limit for a gate to describe itself.")
 }
 
-pub(crate) fn broken(gate: &str, why: &InvalidValue) -> Fault {
-    Fault::internal(format!("gate '{gate}' broke the contract: {}", quoted(&why.to_string(), 300)))
+pub(crate) fn broken(gate: &str, reason: &InvalidValue) -> Fault {
+    Fault::internal(format!("gate '{gate}' broke the contract: {}", quoted(&reason.to_string(), 300)))
         .hint("This is a bug in the gate; `gatehouse gates inspect` shows what it declares.")
 }

@@ -73,18 +73,25 @@ pub(crate) fn raise_hint(gate: &str, key: &str) -> String {
 }
 
 /// Decrements a call's remaining count. Fails if it is zero: the gate has exceeded its `limit`, which is `key`.
-pub(crate) fn take_one(left: &AtomicU32, gate: &str, limit: u32, what: &str, key: &str) -> Result<(), Fault> {
-    let less = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+pub(crate) fn take_one(
+    remaining: &AtomicU32,
+    gate: &str,
+    limit: u32,
+    subject: &str,
+    key: &str,
+) -> Result<(), Fault> {
+    let less =
+        remaining.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |remaining| remaining.checked_sub(1));
     less.map(drop).map_err(|_| {
-        Fault::exhausted(format!("gate '{gate}' exceeded its limit of {limit} {what} in one call"))
+        Fault::exhausted(format!("gate '{gate}' exceeded its limit of {limit} {subject} in one call"))
             .hint(raise_hint(gate, key))
     })
 }
 
 /// Returns the outcomes of a batch with more than `limit` entries. `None` if it is small enough.
-pub(crate) fn refused_batch<T>(count: usize, what: &str, limit: usize) -> Option<Vec<Result<T, Fault>>> {
-    let why = format!("{count} {what} in one batch; the limit is {limit}");
-    let fault = || Err(Fault::exhausted(why.clone()).hint("Split them into smaller batches."));
+pub(crate) fn refused_batch<T>(count: usize, subject: &str, limit: usize) -> Option<Vec<Result<T, Fault>>> {
+    let reason = format!("{count} {subject} in one batch; the limit is {limit}");
+    let fault = || Err(Fault::exhausted(reason.clone()).hint("Split them into smaller batches."));
     (count > limit).then(|| (0..count).map(|_| fault()).collect())
 }
 

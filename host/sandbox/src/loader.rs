@@ -39,17 +39,17 @@ use crate::{
 };
 
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("{}: {why}", file.display())]
+#[error("{}: {reason}", file.display())]
 pub struct LoadError {
     pub file: PathBuf,
-    pub why: String,
+    pub reason: String,
     /// True if the sandbox itself cannot start, so that no file would load.
     pub is_of_host: bool,
 }
 
 impl LoadError {
-    pub(crate) fn new(file: &Path, why: impl Into<String>) -> Self {
-        Self { file: file.into(), why: why.into(), is_of_host: false }
+    pub(crate) fn new(file: &Path, reason: impl Into<String>) -> Self {
+        Self { file: file.into(), reason: reason.into(), is_of_host: false }
     }
 }
 
@@ -122,7 +122,7 @@ impl Sandbox {
 
     /// Loads a gate from a file. Blocks: a file that is not in the index is read and compiled.
     pub fn gate(&self, name: &str, file: &Path, settings: GateSettings) -> Result<Gate, LoadError> {
-        let bad = |why: InvalidValue| LoadError::new(file, why);
+        let bad = |reason: InvalidValue| LoadError::new(file, reason);
         let stamp = self.shared.embedded.checked_stamp(file).map_err(bad)?;
         if let Some(gate) = self.known_gate_of(name, file, &stamp, &settings)? {
             return Ok(gate);
@@ -143,7 +143,8 @@ impl Sandbox {
         file: &Path,
         settings: &GateSettings,
     ) -> Result<Option<Gate>, LoadError> {
-        let stamp = self.shared.embedded.checked_stamp(file).map_err(|why| LoadError::new(file, why))?;
+        let stamp =
+            self.shared.embedded.checked_stamp(file).map_err(|reason| LoadError::new(file, reason))?;
         self.known_gate_of(name, file, &stamp, settings)
     }
 
@@ -190,12 +191,12 @@ impl Sandbox {
 impl SandboxState {
     /// Returns the component, from machine code if possible, otherwise from the file.
     pub(crate) fn load(&self, file: &Path, digest: &str) -> Result<LoadedComponent, LoadError> {
-        let bad = |why: InvalidValue| LoadError::new(file, why);
+        let bad = |reason: InvalidValue| LoadError::new(file, reason);
         let runtime = self.runtime(file)?;
         if let Some(component) = self.machine_code.load(&runtime.engine, digest) {
             return link(runtime, &component).map_err(bad);
         }
-        let same = |found: &str| match found == digest {
+        let same = |actual_digest: &str| match actual_digest == digest {
             true => Ok(()),
             false => Err("was replaced, and the served version is no longer available".into()),
         };
@@ -208,8 +209,8 @@ impl SandboxState {
         file: &Path,
         admit: impl Fn(&str) -> Result<(), InvalidValue>,
     ) -> Result<(ComponentInfo, LoadedComponent), LoadError> {
-        let bad = |why: InvalidValue| LoadError::new(file, why);
-        let of_host = |why: String| LoadError { is_of_host: true, ..LoadError::new(file, why) };
+        let bad = |reason: InvalidValue| LoadError::new(file, reason);
+        let of_host = |reason: String| LoadError { is_of_host: true, ..LoadError::new(file, reason) };
         let wasm = self.embedded.bytes(file).map_err(|error| LoadError::new(file, error.to_string()))?;
         let info = ComponentInfo::read(&wasm).map_err(|error| LoadError::new(file, error.to_string()))?;
         let digest = &info.digest;
@@ -232,8 +233,8 @@ impl SandboxState {
             }
         };
         let component = compiled.map_err(|error| {
-            let why = format!("is not a valid component: {}", quoted(&format!("{error:#}"), 400));
-            LoadError::new(file, why)
+            let reason = format!("is not a valid component: {}", quoted(&format!("{error:#}"), 400));
+            LoadError::new(file, reason)
         })?;
         let ready = link(runtime, &component).map_err(bad)?;
         Ok((info, ready))
@@ -248,12 +249,12 @@ impl SandboxState {
             return Ok(Arc::clone(runtime));
         }
         let functions = self.functions.get().map(|functions| Arc::clone(functions) as _);
-        let made = WasmRuntime::new(&self.capacity, functions);
-        let made = made.map_err(|error| LoadError {
+        let runtime = WasmRuntime::new(&self.capacity, functions);
+        let runtime = runtime.map_err(|error| LoadError {
             is_of_host: true,
             ..LoadError::new(file, format!("the sandbox cannot start: {error:#}"))
         })?;
-        Ok(Arc::clone(self.runtime.get_or_init(|| Arc::new(made))))
+        Ok(Arc::clone(self.runtime.get_or_init(|| Arc::new(runtime))))
     }
 }
 

@@ -60,8 +60,8 @@ impl MachineCode {
             }
             match open(engine, digest, &path) {
                 Ok(component) => Some(component),
-                Err(why) => {
-                    tracing::info!(path = %path.display(), "packaged machine code does not match this engine; compiling the gate: {why}");
+                Err(reason) => {
+                    tracing::info!(path = %path.display(), "packaged machine code does not match this engine; compiling the gate: {reason}");
                     None
                 }
             }
@@ -90,8 +90,8 @@ impl MachineCode {
                 }
                 None
             }
-            Err(MachineCodeError::Unfit(why)) => {
-                tracing::warn!(path = %path.display(), "compiled gate is unusable; compiling it again: {why}");
+            Err(MachineCodeError::Unfit(reason)) => {
+                tracing::warn!(path = %path.display(), "compiled gate is unusable; compiling it again: {reason}");
                 None
             }
         }
@@ -103,14 +103,14 @@ impl MachineCode {
         let path = self.path(engine, digest);
         let content = files::with_checksum(digest, code);
         let stored = self.store(&path, &content).map_err(|error| error.to_string());
-        match stored.and_then(|()| open(engine, digest, &path).map_err(|why| why.to_string())) {
+        match stored.and_then(|()| open(engine, digest, &path).map_err(|reason| reason.to_string())) {
             Ok(component) => {
                 lock(&self.damaged).remove(&path);
                 Ok(component)
             }
-            Err(why) => {
+            Err(reason) => {
                 if !self.unwritable.swap(true, Ordering::Relaxed) {
-                    tracing::warn!(folder = %self.folder.display(), "cannot store compiled gates; every start compiles them again: {why}");
+                    tracing::warn!(folder = %self.folder.display(), "cannot store compiled gates; every start compiles them again: {reason}");
                 }
                 from_memory(engine, &content)
             }
@@ -133,10 +133,10 @@ impl MachineCode {
             }
         }
         files.sort();
-        let mut kept = 0;
+        let mut total_size = 0;
         for (place, (_, size, path)) in files.into_iter().enumerate() {
-            kept += size;
-            if kept > cap && place > 0 {
+            total_size += size;
+            if total_size > cap && place > 0 {
                 let _ = fs::remove_file(path);
             }
         }

@@ -29,8 +29,8 @@ impl OutputCapture {
     }
 
     pub(crate) fn text(&self) -> String {
-        let mut kept = lock(&self.kept);
-        String::from_utf8_lossy(kept.make_contiguous()).into_owned()
+        let mut buffer = lock(&self.kept);
+        String::from_utf8_lossy(buffer.make_contiguous()).into_owned()
     }
 
     pub(crate) fn clear(&self) {
@@ -38,11 +38,11 @@ impl OutputCapture {
     }
 
     fn keep(&self, bytes: &[u8]) {
-        let mut kept = lock(&self.kept);
+        let mut buffer = lock(&self.kept);
         let bytes = &bytes[bytes.len().saturating_sub(self.limit)..];
-        let excess = (kept.len() + bytes.len()).saturating_sub(self.limit);
-        kept.drain(..excess);
-        kept.extend(bytes);
+        let excess = (buffer.len() + bytes.len()).saturating_sub(self.limit);
+        buffer.drain(..excess);
+        buffer.extend(bytes);
     }
 }
 
@@ -108,11 +108,11 @@ const MAX_LINES: usize = 5;
 /// Returns `cause, at frame, frame`, or the last lines of the output if it names no cause.
 pub(crate) fn last_words(output: &str) -> String {
     let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
-    let found = exception(&lines)
+    let backtrace = exception(&lines)
         .or_else(|| panicked(&lines))
         .or_else(|| traceback(&lines))
         .or_else(|| stack(&lines));
-    let Some((cause, frames)) = found else {
+    let Some((cause, frames)) = backtrace else {
         let last = &lines[lines.len().saturating_sub(MAX_LINES)..];
         // Shorten each line, so that a long one does not hide those after it.
         return last.iter().map(|line| quoted(line, 160)).collect::<Vec<_>>().join(" | ");

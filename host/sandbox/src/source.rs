@@ -102,7 +102,7 @@ impl Source for Gate {
         let (name, given) = (Arc::<str>::from(&*self.info().name), Value::Object(given.clone()));
         let listing = check_threads::run(&Principal::Local, self.id(), move |_| {
             listing.clean();
-            listing.check().map_err(|why| broken(&name, &why))?;
+            listing.check().map_err(|reason| broken(&name, &reason))?;
             // Check before storing: the next start trusts the index and skips the check.
             let schema = Schema::new(Arc::clone(&listing.params_schema));
             schema.check(&given, "parameter").map_err(Fault::invalid)?;
@@ -156,8 +156,8 @@ impl Source for Gate {
         params: &Arc<str>,
         uri: &str,
     ) -> Result<Option<Duration>, Fault> {
-        let asked = self.ask(call, params, |exports, store| exports.changes_in(store, uri.to_owned()));
-        Ok(asked.await?.map(Duration::from_millis))
+        let answer = self.ask(call, params, |exports, store| exports.changes_in(store, uri.to_owned()));
+        Ok(answer.await?.map(Duration::from_millis))
     }
 
     async fn get_prompt(

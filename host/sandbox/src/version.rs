@@ -74,10 +74,10 @@ impl TrapCounters {
     pub(crate) fn for_version(&self, gate: &str, digest: &str) -> Arc<TrapCounter> {
         let mut counts = gatehouse_core::lock(&self.0);
         counts.retain(|_, traps| traps.strong_count() > 0);
-        let known = counts.entry((gate.to_owned(), digest.to_owned())).or_default();
-        known.upgrade().unwrap_or_else(|| {
+        let counter = counts.entry((gate.to_owned(), digest.to_owned())).or_default();
+        counter.upgrade().unwrap_or_else(|| {
             let traps = Arc::new(TrapCounter::default());
-            *known = Arc::downgrade(&traps);
+            *counter = Arc::downgrade(&traps);
             traps
         })
     }

@@ -115,7 +115,7 @@ impl DocumentLibrary {
         if let Some(name) = self.engine.get().await?.stored_name(repository).await? {
             return Ok(name);
         }
-        let all: Vec<String> = self
+        let names: Vec<String> = self
             .engine
             .get()
             .await?
@@ -124,7 +124,7 @@ impl DocumentLibrary {
             .into_iter()
             .map(|repository| repository.name)
             .collect();
-        Err(unknown_repository(repository, &all))
+        Err(unknown_repository(repository, &names))
     }
 }
 
@@ -220,12 +220,12 @@ impl DocumentStore for DocumentLibrary {
 }
 
 /// Returns the fault for an unknown repository. `all` are the existing names.
-pub(crate) fn unknown_repository(asked: &str, all: &[String]) -> Fault {
-    let asked: String = asked.chars().take(200).collect();
-    let missing = format!("repository '{asked}' not found");
-    match nearest_names(&asked, all).join(", ") {
-        near if near.is_empty() => Fault::not_found(missing)
+pub(crate) fn unknown_repository(requested_name: &str, stored_names: &[String]) -> Fault {
+    let requested_name: String = requested_name.chars().take(200).collect();
+    let missing = format!("repository '{requested_name}' not found");
+    match nearest_names(&requested_name, stored_names).join(", ") {
+        suggestions if suggestions.is_empty() => Fault::not_found(missing)
             .hint("Run `gatehouse docs add <directory>` to index a directory or checkout."),
-        near => Fault::not_found(format!("{missing}; nearest: {near}")),
+        suggestions => Fault::not_found(format!("{missing}; nearest: {suggestions}")),
     }
 }

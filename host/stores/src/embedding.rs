@@ -180,8 +180,8 @@ async fn query(worker: &Worker<EmbeddingJob>, text: &str) -> Result<EmbeddingVec
 }
 
 /// Returns the note of a search that did not use meaning.
-pub(crate) fn words_only_note(why: &str) -> String {
-    format!("Searched by words only: {}.", why.trim_end_matches('.'))
+pub(crate) fn words_only_note(reason: &str) -> String {
+    format!("Searched by words only: {}.", reason.trim_end_matches('.'))
 }
 
 struct EmbeddingJob {
@@ -263,11 +263,11 @@ impl EmbeddingJob {
             let model = VectorModel { name: name.to_owned(), dimension: None, searched: None };
             self.store.waiting(&model, "", 1).await.map(|items| !items.is_empty())
         };
-        let asked = self.earlier_is_complete.get_or_try_init(|| async {
+        let check = self.earlier_is_complete.get_or_try_init(|| async {
             Ok::<_, Fault>(is_waiting(&self.name).await? && !is_waiting(earlier).await?)
         });
         // The search that follows reports the fault of a store that cannot be read.
-        asked.await.is_ok_and(|earlier| *earlier)
+        check.await.is_ok_and(|earlier| *earlier)
     }
 
     fn model(&self) -> VectorModel {
@@ -282,8 +282,8 @@ impl EmbeddingJob {
     async fn embed(&self, batch: Vec<VectorItem>) -> Result<(), Fault> {
         let keys: Vec<String> = batch.iter().map(|item| item.key.clone()).collect();
         let texts = self.texts.texts(&keys).await?;
-        let there = batch.into_iter().zip(texts).filter_map(|(item, text)| Some((item, text?)));
-        let (batch, texts): (Vec<_>, Vec<String>) = there.unzip();
+        let pairs = batch.into_iter().zip(texts).filter_map(|(item, text)| Some((item, text?)));
+        let (batch, texts): (Vec<_>, Vec<String>) = pairs.unzip();
         if texts.is_empty() {
             return Ok(());
         }

@@ -11,20 +11,20 @@ pub(crate) const MAX_COMPARED_CHARS: usize = 120;
 
 /// Returns the nearest titles, nearest first: equal except for case or a missing prefix, then those that contain the
 /// text or vice versa, then by spelling.
-pub(crate) fn nearest(asked: &str, pages: &[PageHead]) -> Vec<String> {
+pub(crate) fn nearest(query: &str, pages: &[PageHead]) -> Vec<String> {
     let pages = pages.iter().map(|page| (page.id.as_str(), page.title.as_str()));
-    nearest_of(asked, pages)
+    nearest_of(query, pages)
 }
 
 /// Returns the nearest of names that have no ids, such as domains or repositories.
-pub(crate) fn nearest_names(asked: &str, names: &[String]) -> Vec<String> {
-    nearest_of(asked, names.iter().map(|name| (name.as_str(), name.as_str())))
+pub(crate) fn nearest_names(query: &str, names: &[String]) -> Vec<String> {
+    nearest_of(query, names.iter().map(|name| (name.as_str(), name.as_str())))
 }
 
 /// Returns the nearest of (id, title) pairs.
-fn nearest_of<'a>(asked: &str, pages: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<String> {
-    let asked: String = fold(asked).chars().take(MAX_COMPARED_CHARS).collect();
-    let bare = asked.split_once(['/', ':']).map_or(asked.as_str(), |(_, name)| name.trim()).to_owned();
+fn nearest_of<'a>(query: &str, pages: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<String> {
+    let query: String = fold(query).chars().take(MAX_COMPARED_CHARS).collect();
+    let bare = query.split_once(['/', ':']).map_or(query.as_str(), |(_, name)| name.trim()).to_owned();
     let mut ranked: Vec<(u8, Reverse<u64>, &str, &str)> = pages
         .map(|(id, title)| {
             let names = [fold(title), fold(id.split_once('/').map_or(id, |(_, stem)| stem))];
@@ -44,10 +44,10 @@ fn nearest_of<'a>(asked: &str, pages: impl Iterator<Item = (&'a str, &'a str)>) 
     titles
 }
 
-fn class(asked: &str, name: &str) -> u8 {
-    if asked == name {
+fn class(query: &str, name: &str) -> u8 {
+    if query == name {
         0
-    } else if asked.chars().count() > 2 && (name.contains(asked) || asked.contains(name)) {
+    } else if query.chars().count() > 2 && (name.contains(query) || query.contains(name)) {
         1
     } else {
         2

@@ -93,8 +93,8 @@ impl HttpServer {
         (connect, timeout): (Duration, Duration),
         pauses: (Duration, Duration),
     ) -> Self {
-        let shown = base.as_str().trim_end_matches('/').to_owned();
-        let remote = RemoteServer::new((subject, shown, hint), Redactor::new(&key), pauses);
+        let address = base.as_str().trim_end_matches('/').to_owned();
+        let remote = RemoteServer::new((subject, address, hint), Redactor::new(&key), pauses);
         let clients = HttpClients::new(move |builder| builder.connect_timeout(connect));
         Self { remote, base, key, timeout, clients }
     }
@@ -162,7 +162,7 @@ impl HttpServer {
 /// text.
 pub(crate) fn error_message(answer: &Value) -> String {
     let messages = |list: &Value| {
-        let texts = list.as_array().into_iter().flatten().filter_map(|one| one.get("message")?.as_str());
+        let texts = list.as_array().into_iter().flatten().filter_map(|error| error.get("message")?.as_str());
         let texts: Vec<&str> = texts.take(3).collect();
         (!texts.is_empty()).then(|| texts.join("; "))
     };
@@ -187,9 +187,9 @@ pub(crate) fn http_url(variable: &str, text: &str, login: &str) -> Result<Url, F
 /// Like [`http_url`], for other schemes.
 pub(crate) fn server_url(variable: &str, text: &str, schemes: &[&str], login: &str) -> Result<Url, Fault> {
     let hint = format!("Set {variable} to a URL such as {}://host:port.", schemes[0]);
-    let shown = quoted(text, 80);
+    let quoted_text = quoted(text, 80);
     let url = Url::parse(text).map_err(|error| {
-        let value = if text.contains('@') { String::new() } else { format!(" '{shown}'") };
+        let value = if text.contains('@') { String::new() } else { format!(" '{quoted_text}'") };
         Fault::invalid(format!("{variable}{value} is not a URL: {error}")).hint(hint.clone())
     })?;
     if !url.username().is_empty() || url.password().is_some() {
@@ -204,7 +204,7 @@ pub(crate) fn server_url(variable: &str, text: &str, schemes: &[&str], login: &s
     } else {
         return Ok(url);
     };
-    Err(Fault::invalid(format!("invalid {variable} '{shown}': {wrong}")).hint(hint))
+    Err(Fault::invalid(format!("invalid {variable} '{quoted_text}': {wrong}")).hint(hint))
 }
 
 #[cfg(test)]

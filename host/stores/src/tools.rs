@@ -118,8 +118,8 @@ impl ToolCatalogStore {
         snapshot: &ToolSnapshot,
         question: &str,
     ) -> Result<(Vec<Option<f32>>, Option<String>), Fault> {
-        let (vector, why) = self.embedding.embed_question(question).await;
-        let Some(vector) = vector else { return Ok((Vec::new(), why)) };
+        let (vector, reason) = self.embedding.embed_question(question).await;
+        let Some(vector) = vector else { return Ok((Vec::new(), reason)) };
         let (near, without) = self.store.cosines(vector).await?;
         let mut cosines = vec![None; snapshot.rows.len()];
         for (number, cosine) in near {
@@ -131,7 +131,7 @@ impl ToolCatalogStore {
             // Another process may have stored these tools.
             self.embedding.wake();
         }
-        Ok((cosines, why))
+        Ok((cosines, reason))
     }
 }
 
@@ -185,21 +185,23 @@ impl ToolIndex for ToolCatalogStore {
             }
         }
         let tools = ToolSegments::new(snapshot.segments.iter().collect());
-        let all: Vec<_> = tools.iter().collect();
-        let allowed: RowSet = (0..all.len())
-            .filter(|position| !snapshot.quarantined.contains(*position) && may_find(&all[*position].id))
+        let indexed_tools: Vec<_> = tools.iter().collect();
+        let allowed: RowSet = (0..indexed_tools.len())
+            .filter(|position| {
+                !snapshot.quarantined.contains(*position) && may_find(&indexed_tools[*position].id)
+            })
             .collect();
-        let found = tools.search(&ToolSearch {
+        let result = tools.search(&ToolSearch {
             queries: &texts,
             allowed: &allowed,
             limit: question.limit,
             min_score: question.min_score,
         });
-        let hits = found.tools.into_iter().map(|found| {
-            let tool = all[found.tool];
-            ToolHit { id: tool.id.clone(), spec: Arc::clone(&tool.spec), score: found.score, fit: found.fit }
+        let hits = result.tools.into_iter().map(|hit| {
+            let tool = indexed_tools[hit.tool];
+            ToolHit { id: tool.id.clone(), spec: Arc::clone(&tool.spec), score: hit.score, fit: hit.fit }
         });
-        Ok(ToolSearchResult { hits: hits.collect(), unmatched_terms: found.unmatched_terms, note })
+        Ok(ToolSearchResult { hits: hits.collect(), unmatched_terms: result.unmatched_terms, note })
     }
 
     async fn pending_changes(&self) -> Result<Vec<PendingChange>, Fault> {
@@ -264,22 +266,22 @@ impl ListingCache {
         let changes = {
             let state = lock(&self.state);
             let is_fresh = state.checked.is_some_and(|checked| checked.elapsed() < CACHE_TTL);
-            if let Some(known) = state.listings.get(server).filter(|_| is_fresh) {
-                return Ok(known.clone());
+            if let Some(listing) = state.listings.get(server).filter(|_| is_fresh) {
+                return Ok(listing.clone());
             }
             state.changes
         };
         let generation = store.generation().await?;
-        if let Some(known) = self.get_current(generation, changes, server) {
-            return Ok(known);
+        if let Some(listing) = self.get_current(generation, changes, server) {
+            return Ok(listing);
         }
-        let known = store.known_listing(server).await?;
+        let listing = store.known_listing(server).await?;
         let mut state = lock(&self.state);
         // Discard a listing if the store changed while it was read.
         if (state.changes, state.generation) == (changes, generation) {
-            state.listings.insert(server.to_owned(), known.clone());
+            state.listings.insert(server.to_owned(), listing.clone());
         }
-        Ok(known)
+        Ok(listing)
     }
 
     /// Returns the generation of the store, and clears the cache if it has changed, so that a caller who sees a new

@@ -49,7 +49,7 @@ impl PassResult {
     fn failure(&self) -> Option<&str> {
         match &self.result {
             Some(Err(fault)) => Some(&fault.message),
-            Some(Ok(PassOutcome::Incomplete(why))) => Some(why),
+            Some(Ok(PassOutcome::Incomplete(reason))) => Some(reason),
             _ => None,
         }
     }

@@ -15,14 +15,15 @@ const MAX_QUERY_WORDS: usize = 256;
 
 /// Returns one score per document, 0 if it contains no query term.
 pub(crate) fn scores<T: AsRef<str>>(documents: &[T], query: &str) -> Vec<f64> {
-    let mut asked: Vec<String> = Vec::new();
-    for_each_term(query, |word| asked.push(word.to_owned()));
-    asked.sort();
-    asked.dedup();
-    asked.truncate(MAX_QUERY_WORDS);
+    let mut query_terms: Vec<String> = Vec::new();
+    for_each_term(query, |word| query_terms.push(word.to_owned()));
+    query_terms.sort();
+    query_terms.dedup();
+    query_terms.truncate(MAX_QUERY_WORDS);
     // (document, occurrences) per query term.
-    let mut postings: Vec<Vec<(usize, f64)>> = vec![Vec::new(); asked.len()];
-    let index: HashMap<&str, usize> = asked.iter().enumerate().map(|(i, word)| (word.as_str(), i)).collect();
+    let mut postings: Vec<Vec<(usize, f64)>> = vec![Vec::new(); query_terms.len()];
+    let index: HashMap<&str, usize> =
+        query_terms.iter().enumerate().map(|(i, word)| (word.as_str(), i)).collect();
     let mut lengths = Vec::with_capacity(documents.len());
     for (number, document) in documents.iter().enumerate() {
         let mut length = 0.0;

@@ -82,9 +82,9 @@ impl ChunkBuilder<'_> {
         let middle = part.floor_char_boundary(part.len() / 2);
         let (left, right) = part.split_at(middle);
         let window = part.len() / 4;
-        let near = &right[..right.floor_char_boundary(window)];
-        let sentence = near.find(['.', '!', '?']).map(|i| middle + i + 1);
-        let space = near.find(char::is_whitespace).map(|i| middle + i);
+        let lookahead = &right[..right.floor_char_boundary(window)];
+        let sentence = lookahead.find(['.', '!', '?']).map(|i| middle + i + 1);
+        let space = lookahead.find(char::is_whitespace).map(|i| middle + i);
         let cut = sentence.or(space).unwrap_or(left.len());
         let cut = if cut == 0 { part.chars().next().map_or(part.len(), char::len_utf8) } else { cut };
         if cut >= part.len() {

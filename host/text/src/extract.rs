@@ -57,7 +57,7 @@ impl TextCompressor for Extractor {
 
     fn extract(&self, text: &str, query: &str, budget: u32) -> Result<TextExtract, Fault> {
         let tokens_in = self.count(text);
-        let asked = Some(query).filter(|query| !query.trim().is_empty());
+        let question = Some(query).filter(|query| !query.trim().is_empty());
         let fits = tokens_in <= budget;
         if !fits && (budget as usize) < MIN_BUDGET {
             return Err(Fault::invalid(format!(
@@ -69,29 +69,29 @@ impl TextCompressor for Extractor {
             let text = text.to_owned();
             Ok(TextExtract { text, tokens_in, tokens_out: tokens_in, shortened: false, fit })
         };
-        if fits && asked.is_none() {
+        if fits && question.is_none() {
             return whole(None);
         }
         let budget = budget as usize;
-        let shown = if fits { text.into() } else { without_pictures(text) };
-        let layout = TextLayout::from_text(&shown);
+        let visible_text = if fits { text.into() } else { without_pictures(text) };
+        let layout = TextLayout::from_text(&visible_text);
         let sizes = ChunkSizes {
             prose: CHUNK_TOKENS.min((budget / MIN_CHUNKS).max(MIN_CHUNK)),
             block: (budget / MAX_BLOCK_SHARE).max(MIN_CHUNK),
         };
-        let chunks = chunks(&shown, &layout, sizes);
-        let ranked = RankedChunks::new(&shown, &layout, &chunks);
+        let chunks = chunks(&visible_text, &layout, sizes);
+        let ranked = RankedChunks::new(&visible_text, &layout, &chunks);
         let tokens: Vec<usize> = ranked.chunks.iter().map(|at| chunks[*at].tokens).collect();
-        let found = asked.map(|query| rank::ranks(&ranked.texts(), &tokens, query, budget));
-        let named = asked.is_some_and(|query| rank::names_heading(&shown, &layout, query));
-        let fit = found.as_ref().map(|found| if named { MatchQuality::Names } else { found.fit });
+        let ranking = question.map(|query| rank::ranks(&ranked.texts(), &tokens, query, budget));
+        let named = question.is_some_and(|query| rank::names_heading(&visible_text, &layout, query));
+        let fit = ranking.as_ref().map(|ranking| if named { MatchQuality::Names } else { ranking.fit });
         if fits {
             return whole(fit);
         }
-        let ranks = found.and_then(|found| found.ranks);
+        let ranks = ranking.and_then(|ranking| ranking.ranks);
         let ranks = ranks.unwrap_or_else(|| summary::ranks(&ranked.texts()));
         let ranks = ranked.spread(&ranks, chunks.len());
-        let (text, tokens) = keep::ChunkSelection::fitting(&shown, &layout, &chunks, &ranks, budget);
+        let (text, tokens) = keep::ChunkSelection::fitting(&visible_text, &layout, &chunks, &ranks, budget);
         Ok(TextExtract { text, tokens_in, tokens_out: tokens as u32, shortened: true, fit })
     }
 
@@ -121,8 +121,8 @@ impl RankedChunks {
         let with_headings = |at: &usize| {
             let chunk = &chunks[*at];
             let mut ranked = String::new();
-            let own = usize::from(chunk.kind == SpanKind::Heading);
-            for heading in layout.path(chunk.section).skip(own).take(MAX_RANKED_HEADINGS) {
+            let own_headings = usize::from(chunk.kind == SpanKind::Heading);
+            for heading in layout.path(chunk.section).skip(own_headings).take(MAX_RANKED_HEADINGS) {
                 let heading = &layout.headings[heading];
                 ranked.push_str(&mark::name(&text[heading.start..heading.end], CHUNK_TOKENS));
                 ranked.push('\n');
@@ -138,8 +138,8 @@ impl RankedChunks {
     }
 
     fn spread(&self, ranks: &[f64], chunks: usize) -> Vec<Option<f64>> {
-        let mut all = vec![None; chunks];
-        self.chunks.iter().zip(ranks).for_each(|(at, rank)| all[*at] = Some(*rank));
-        all
+        let mut chunk_ranks = vec![None; chunks];
+        self.chunks.iter().zip(ranks).for_each(|(at, rank)| chunk_ranks[*at] = Some(*rank));
+        chunk_ranks
     }
 }

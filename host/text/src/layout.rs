@@ -118,12 +118,12 @@ impl LayoutReader<'_> {
                 });
                 let from = over.or(title).map_or(start, |(start, _)| start);
                 let kind = (rule, over.is_some());
-                let known = self.lines.iter().position(|seen| *seen == kind).unwrap_or_else(|| {
+                let position = self.lines.iter().position(|seen| *seen == kind).unwrap_or_else(|| {
                     self.lines.push(kind);
                     self.lines.len() - 1
                 });
                 self.cut(from);
-                self.heading(from, end, known + 1);
+                self.heading(from, end, position + 1);
             }
             LineKind::Table => {
                 self.push(start, end, SpanKind::Table);
@@ -150,9 +150,9 @@ impl LayoutReader<'_> {
                 self.cut(from);
                 self.heading(start, end, indent + 1);
                 // The comments above the definition belong to it.
-                let own = self.open.last().copied();
+                let section = self.open.last().copied();
                 let spans = self.layout.spans.iter_mut().rev();
-                spans.take_while(|span| span.start >= from).for_each(|span| span.section = own);
+                spans.take_while(|span| span.start >= from).for_each(|span| span.section = section);
             }
             code::CodeLine::Comment => {
                 self.comments.get_or_insert(start);

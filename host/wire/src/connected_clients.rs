@@ -48,10 +48,10 @@ struct ClientSession {
 impl ConnectedClients {
     /// Adds the features of a client to those that are declared to servers from now on.
     pub(crate) fn add(&self, client: &ClientCapabilities) {
-        self.declared.send_if_modified(|all| {
-            let before = std::mem::take(all);
-            *all = before.union(features(client));
-            *all != before
+        self.declared.send_if_modified(|declared_features| {
+            let before = std::mem::take(declared_features);
+            *declared_features = before.union(features(client));
+            *declared_features != before
         });
     }
 
@@ -74,7 +74,9 @@ impl ConnectedClients {
         };
         let mut sessions = lock(&self.sessions);
         // A client may send `initialized` again.
-        sessions.retain(|known| !known.peer.is_transport_closed() && !Arc::ptr_eq(&known.client, client));
+        sessions.retain(|existing| {
+            !existing.peer.is_transport_closed() && !Arc::ptr_eq(&existing.client, client)
+        });
         sessions.push(session);
     }
 
@@ -88,7 +90,7 @@ impl ConnectedClients {
 
     fn with_only_client<T>(&self, get: impl FnOnce(&ClientSession) -> Option<T>) -> Option<T> {
         let mut sessions = lock(&self.sessions);
-        sessions.retain(|known| !known.peer.is_transport_closed());
+        sessions.retain(|session| !session.peer.is_transport_closed());
         match &sessions[..] {
             [only] if only.is_local => get(only),
             _ => None,

@@ -35,7 +35,8 @@ impl McpRegistry {
     /// # Errors
     /// If it is not a URL, or not https.
     pub fn new(base: &str) -> Result<Self, Fault> {
-        let bad = |why: &str| Fault::invalid(format!("invalid registry '{}': {why}", quoted(base, 200)));
+        let bad =
+            |reason: &str| Fault::invalid(format!("invalid registry '{}': {reason}", quoted(base, 200)));
         let mut url =
             Url::parse(base).map_err(|_| bad("expected a URL such as https://registry.example.com"))?;
         let is_safe =
@@ -71,25 +72,31 @@ impl McpRegistry {
     /// # Errors
     /// `not-found`, or `unavailable` if the registry does not answer as it should.
     pub async fn entry(&self, name: &str, version: Option<&str>) -> Result<RegistryEntry, Fault> {
-        let shown = quoted(name, MAX_NAME_CHARS);
+        let quoted_name = quoted(name, MAX_NAME_CHARS);
         let url = self.url(&["servers", name, "versions", version.unwrap_or("latest")])?;
         let answer: EntryAnswer = self.get(url).await.map_err(|fault| match (fault.kind, version) {
-            (FaultKind::NotFound, None) => Fault::not_found(format!("the registry has no server '{shown}'"))
-                .hint("Run `gatehouse servers search` with a part of its name."),
+            (FaultKind::NotFound, None) => {
+                Fault::not_found(format!("the registry has no server '{quoted_name}'"))
+                    .hint("Run `gatehouse servers search` with a part of its name.")
+            }
             (FaultKind::NotFound, Some(version)) => {
                 let version = quoted(version, 64);
-                Fault::not_found(format!("the registry has no version '{version}' of server '{shown}'"))
+                Fault::not_found(format!("the registry has no version '{version}' of server '{quoted_name}'"))
             }
             _ => fault,
         })?;
         let entry = answer.into_entry();
         if entry.name != name {
             let other = quoted(&entry.name, MAX_NAME_CHARS);
-            return Err(Fault::unavailable(format!("the registry answered '{other}' instead of '{shown}'")));
+            return Err(Fault::unavailable(format!(
+                "the registry answered '{other}' instead of '{quoted_name}'"
+            )));
         }
         if version.is_some_and(|version| version != entry.version) {
             let other = quoted(&entry.version, 64);
-            return Err(Fault::unavailable(format!("the registry answered version '{other}' of '{shown}'")));
+            return Err(Fault::unavailable(format!(
+                "the registry answered version '{other}' of '{quoted_name}'"
+            )));
         }
         Ok(entry)
     }
@@ -108,8 +115,8 @@ impl McpRegistry {
         let mut request = Request::new(Method::GET, url);
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));
         let client = self.http.for_url(request.url())?;
-        let failed = |why: String| {
-            Fault::unavailable(format!("cannot use the registry {host}: {}", quoted(&why, 300)))
+        let failed = |reason: String| {
+            Fault::unavailable(format!("cannot use the registry {host}: {}", quoted(&reason, 300)))
         };
         let exchange = async {
             let response = client.execute(request).await.map_err(|error| failed(http_cause(error)))?;

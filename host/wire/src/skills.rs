@@ -64,12 +64,12 @@ pub(crate) fn to_mcp(skill: &Skill) -> Option<model::Skill> {
 /// Checks a file as read against the manifest of its skill. Returns what differs as the error.
 pub(crate) fn verify(skill: &Skill, uri: &str, read: &[EmbeddedResource]) -> Result<(), String> {
     let Some(files) = &skill.files else { return Ok(()) };
-    let shown = quoted(uri, 256);
+    let quoted_uri = quoted(uri, 256);
     let Some(file) = files.iter().find(|file| file.uri == uri) else {
-        return Err(format!("the skill '{}' lists no file '{shown}'", quoted(skill.name(), 64)));
+        return Err(format!("the skill '{}' lists no file '{quoted_uri}'", quoted(skill.name(), 64)));
     };
     let [content] = read else {
-        return Err(format!("'{shown}' was read as {} contents instead of one", read.len()));
+        return Err(format!("'{quoted_uri}' was read as {} contents instead of one", read.len()));
     };
     let bytes = match &content.body {
         ResourceBody::Text(text) => text.as_bytes(),
@@ -77,10 +77,10 @@ pub(crate) fn verify(skill: &Skill, uri: &str, read: &[EmbeddedResource]) -> Res
     };
     let declared = SkillResource::new(&file.uri, &file.digest, file.size);
     declared.verify(bytes).map_err(|_| {
-        format!("'{shown}' has {} bytes that do not match the digest and size in its skill", bytes.len())
+        format!("'{quoted_uri}' has {} bytes that do not match the digest and size in its skill", bytes.len())
     })?;
     if uri == skill.uri && !has_frontmatter(bytes, &skill.frontmatter) {
-        return Err(format!("the frontmatter of '{shown}' differs from that of its skill"));
+        return Err(format!("the frontmatter of '{quoted_uri}' differs from that of its skill"));
     }
     Ok(())
 }
@@ -129,8 +129,8 @@ mod tests {
     fn a_file_is_used_only_as_its_skill_lists_it() {
         assert_eq!(verify(&skill(TEXT), URI, &[content(TEXT)]), Ok(()));
         let wrong = |skill: &Skill, uri: &str, read: &[EmbeddedResource], part: &str| {
-            let why = verify(skill, uri, read).expect_err("refused");
-            assert!(why.contains(part), "{why}");
+            let reason = verify(skill, uri, read).expect_err("refused");
+            assert!(reason.contains(part), "{reason}");
         };
         wrong(&skill(TEXT), URI, &[content(&TEXT.replace("Text", "Tent"))], "do not match");
         wrong(&skill(TEXT), URI, &[content("")], "0 bytes");

@@ -34,13 +34,13 @@ fn answered(client: &mut Client, tool: &str, arguments: Value, answer: &Value) -
     let call = client.ask("tools/call", json!({"name": tool, "arguments": arguments}));
     let mut asked = Vec::new();
     loop {
-        let said = client.next_message();
-        if said["id"] == json!(call) && said.get("method").is_none() {
-            return (asked, said["result"].clone());
+        let message = client.next_message();
+        if message["id"] == json!(call) && message.get("method").is_none() {
+            return (asked, message["result"].clone());
         }
-        assert_eq!(said["method"], "elicitation/create", "{said}");
-        asked.extend(said["params"]["message"].as_str().map(str::to_owned));
-        client.send(&json!({"jsonrpc": "2.0", "id": said["id"], "result": answer}));
+        assert_eq!(message["method"], "elicitation/create", "{message}");
+        asked.extend(message["params"]["message"].as_str().map(str::to_owned));
+        client.send(&json!({"jsonrpc": "2.0", "id": message["id"], "result": answer}));
     }
 }
 
@@ -67,7 +67,7 @@ fn what_a_rule_names_runs_when_a_person_allows_it() {
 }
 
 #[test]
-fn who_cannot_be_asked_is_told_the_way_out() {
+fn a_caller_that_cannot_be_asked_gets_the_way_out() {
     let place = place("effect = \"read-only\"");
     let mut mute = Client::start(&place, "all");
     let refused = mute.fails("echo", json!({"text": "x"}));
@@ -75,8 +75,8 @@ fn who_cannot_be_asked_is_told_the_way_out() {
     assert!(refused.contains("[presets.all.approve]"), "{refused}");
     let call = place.run(&["call", "echo", "{\"text\": \"x\"}", "--preset", "all"]);
     assert_eq!(call.code(), 1);
-    let said = format!("{}{}", call.stdout(), call.stderr());
-    assert!(said.contains("requires user approval, but the caller is not an MCP client"), "{said}");
+    let output = format!("{}{}", call.stdout(), call.stderr());
+    assert!(output.contains("requires user approval, but the caller is not an MCP client"), "{output}");
 }
 
 #[test]
@@ -91,9 +91,9 @@ fn a_client_without_sessions_repeats_its_call_with_the_approval() {
         last.unwrap_or_else(|| serde_json::from_str(&body).unwrap_or_else(|_| panic!("no answer: {body}")))
     };
     let mut params = stateless("echo", json!({"text": "hello"}));
-    let said = post(params.clone());
-    assert_eq!(said["result"]["resultType"], "input_required", "{said}");
-    params["requestState"] = said["result"]["requestState"].clone();
+    let response = post(params.clone());
+    assert_eq!(response["result"]["resultType"], "input_required", "{response}");
+    params["requestState"] = response["result"]["requestState"].clone();
     params["inputResponses"] = json!({"1": allows(true)});
     let mut other = params.clone();
     other["arguments"]["text"] = json!("something else");
@@ -124,8 +124,8 @@ fn a_tool_of_a_server_is_asked_about_and_what_passes_the_call_on_is_not() {
         "{}",
         asked[0]
     );
-    let told: Value = serde_json::from_str(&text_of(&result)).expect("JSON");
-    assert_eq!((&told["error_code"], calls()), (&json!("DENIED"), 0), "{told}");
+    let error: Value = serde_json::from_str(&text_of(&result)).expect("JSON");
+    assert_eq!((&error["error_code"], calls()), (&json!("DENIED"), 0), "{error}");
     let (asked, result) = answered(&mut client, "call_tool", arguments, &allows(true));
     assert_eq!((asked.len(), text_of(&result).as_str(), calls()), (1, "hello", 1));
 }

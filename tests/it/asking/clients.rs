@@ -19,14 +19,14 @@ fn answers(variable: &'static str, program: Program) {
         "env": {"GATEHOUSE_STATE": place.path("state"), "XDG_CACHE_HOME": place.path(".cache")},
     });
     for target in [json!({"url": format!("{}/mcp", host.base)}), stdio] {
-        let said = run(&kind, &packages, &place, &target);
-        for (way, said) in said.as_object().expect("an object") {
+        let reports = run(&kind, &packages, &place, &target);
+        for (way, report) in reports.as_object().expect("an object") {
             let asked = vec!["Gate 'asker' asks: How many?"; 3];
-            assert_eq!(said["asked"], json!(asked), "{way}: {said}");
-            assert_eq!(said["ask"], "{\"n\":1} {\"n\":2} declined", "{way}");
-            assert_eq!(said["ask_model"], "m-1: Because.", "{way}");
-            assert_eq!(said["tell"], "told", "{way}");
-            assert_eq!(said["told"], json!([["warning", "asker", {"large": true}]]), "{way}");
+            assert_eq!(report["asked"], json!(asked), "{way}: {report}");
+            assert_eq!(report["ask"], "{\"n\":1} {\"n\":2} declined", "{way}");
+            assert_eq!(report["ask_model"], "m-1: Because.", "{way}");
+            assert_eq!(report["tell"], "told", "{way}");
+            assert_eq!(report["told"], json!([["warning", "asker", {"large": true}]]), "{way}");
         }
     }
 }

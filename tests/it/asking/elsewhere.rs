@@ -42,28 +42,28 @@ fn a_prompt_and_a_resource_ask_a_session() {
             let request = client.ask(method, params);
             let asked = client.next_question();
             assert_eq!(asked["method"], "elicitation/create", "{asked}");
-            let said = asked["params"]["message"].as_str().unwrap_or_default();
-            assert!(said.contains("asks: ") && said.ends_with(question), "{asked}");
+            let message = asked["params"]["message"].as_str().unwrap_or_default();
+            assert!(message.contains("asks: ") && message.ends_with(question), "{asked}");
             client.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": accept(7)}));
-            let said = client.answer(request);
-            assert_eq!(said["result"].pointer(answer), Some(&json!("{\"n\":7}")), "{said}");
+            let response = client.answer(request);
+            assert_eq!(response["result"].pointer(answer), Some(&json!("{\"n\":7}")), "{response}");
         }
     }
 }
 
 #[test]
-fn a_client_that_cannot_be_asked_is_told_why() {
+fn a_client_that_cannot_be_asked_gets_the_reason() {
     let place = place();
     let mut mute = client(&place, json!({}));
     for (method, params, ..) in offers("", "") {
-        let why = mute.request(method, params)["error"].to_string();
-        assert!(why.contains("the client 'test' cannot show a form to the user"), "{why}");
+        let reason = mute.request(method, params)["error"].to_string();
+        assert!(reason.contains("the client 'test' cannot show a form to the user"), "{reason}");
     }
     let place = Place::with(&PRESETS.replace("\"elicitation\", ", ""), &["asker", "echo"]);
     let mut asked = client(&place, json!({"elicitation": {}}));
     for (method, params, ..) in offers("", "") {
-        let why = asked.request(method, params)["error"].to_string();
-        assert!(why.contains("to grants under [gates.asker]"), "{why}");
+        let reason = asked.request(method, params)["error"].to_string();
+        assert!(reason.contains("to grants under [gates.asker]"), "{reason}");
     }
     let mut new = Client::raw(&place, &["serve", "--preset", "all"], &[]);
     for (method, params, ..) in offers("", "") {
@@ -114,8 +114,8 @@ fn a_prompt_and_a_resource_ask_a_client_without_a_session() {
             assert!(shown.ends_with(question), "{asked}");
             params["requestState"] = asked["result"]["requestState"].clone();
             params["inputResponses"] = json!({"1": accept(7)});
-            let said = post(&params);
-            assert_eq!(said["result"].pointer(answer), Some(&json!("{\"n\":7}")), "{said}");
+            let response = post(&params);
+            assert_eq!(response["result"].pointer(answer), Some(&json!("{\"n\":7}")), "{response}");
             let again = post(&params);
             assert_eq!(again["error"]["code"], -32602, "an answer can be used once: {again}");
         }

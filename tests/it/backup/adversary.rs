@@ -22,8 +22,8 @@ fn what_is_no_whole_backup_changes_nothing() {
     ];
     for (name, content, expected) in cases {
         let file = place.write(name, content).display().to_string();
-        let said = run(&place, 1, &["restore", &file, "--force"]).stderr();
-        assert!(said.contains(expected), "{name}: {said}");
+        let stderr = run(&place, 1, &["restore", &file, "--force"]).stderr();
+        assert!(stderr.contains(expected), "{name}: {stderr}");
         assert!(!place.path("state/restore").exists(), "{name}");
     }
     is_full(&place);
@@ -48,8 +48,8 @@ fn a_hostile_archive_writes_nowhere_else() {
     run(&place, 1, &["restore", &archive.display().to_string()]);
     assert!(!outside.join("x").exists());
     tar(&["-c", "-P", "-C", &folder("through"), "--transform", "s,^gates/a/x,../escaped,", "gates/a/x"]);
-    let said = run(&place, 1, &["restore", &archive.display().to_string()]).stderr();
-    assert!(said.contains("unexpected path '../escaped'"), "{said}");
+    let stderr = run(&place, 1, &["restore", &archive.display().to_string()]).stderr();
+    assert!(stderr.contains("unexpected path '../escaped'"), "{stderr}");
     assert!(!place.path("escaped").exists() && !place.path("state/escaped").exists());
 }
 
@@ -63,10 +63,10 @@ fn what_gates_put_into_their_folders_keeps_nobody_from_a_backup() {
     let deep = own.join("d/".repeat(200));
     fs::create_dir_all(&deep).expect("folders");
     let file = place.path("all.tar").display().to_string();
-    let told = run(&place, 0, &["backup", &file, "--json"]).json();
+    let report = run(&place, 0, &["backup", &file, "--json"]).json();
     let left: Vec<&str> =
-        told["left_out"].as_array().expect("a list").iter().filter_map(|l| l.as_str()).collect();
-    assert_eq!(left.len(), 2, "{told}");
+        report["left_out"].as_array().expect("a list").iter().filter_map(|l| l.as_str()).collect();
+    assert_eq!(left.len(), 2, "{report}");
     assert!(left[0].contains("nested directories") && left[1].contains("own/pipe: it is not a regular file"));
     assert!(!String::from_utf8_lossy(&fs::read(&file).expect("the backup")).contains("of the operator"));
     let other = empty();
@@ -77,7 +77,7 @@ fn what_gates_put_into_their_folders_keeps_nobody_from_a_backup() {
 }
 
 #[test]
-fn a_disk_that_is_full_is_said_and_leaves_nothing() {
+fn a_full_disk_is_reported_and_leaves_no_file() {
     let place = full();
     let file = place.path("all.tar");
     run(&place, 0, &["backup", &file.display().to_string()]);

@@ -29,25 +29,25 @@ fn run(folder: &Path, arguments: &[&str]) -> Output {
 }
 
 fn printed(output: &Output) -> Value {
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
 #[test]
 fn the_binary_alone_lists_shows_and_explains_the_shipped_gates() {
     let folder = alone();
-    let told = printed(&run(folder.path(), &["gates", "list", "--json"]));
+    let gates = printed(&run(folder.path(), &["gates", "list", "--json"]));
     let names: Vec<&str> =
-        told.as_array().expect("gates").iter().filter_map(|g| g["name"].as_str()).collect();
+        gates.as_array().expect("gates").iter().filter_map(|g| g["name"].as_str()).collect();
     assert_eq!(names, SHIPPED);
-    assert!(told[0]["built_in"] == true && told[0]["granted"][0] == "knowledge:read", "{told}");
+    assert!(gates[0]["built_in"] == true && gates[0]["granted"][0] == "knowledge:read", "{gates}");
     let text = run(folder.path(), &["gates", "list"]).stdout;
     assert!(String::from_utf8_lossy(&text).lines().skip(1).all(|line| line.ends_with("built in")));
     let tools = printed(&run(folder.path(), &["allowed-tools", "full"]));
     assert_eq!(tools.as_array().map(Vec::len), Some(13), "{tools}");
-    let why = run(folder.path(), &["explain", "kg_edit", "--preset", "full"]);
-    assert!(why.status.success(), "{}", String::from_utf8_lossy(&why.stderr));
+    let reason = run(folder.path(), &["explain", "kg_edit", "--preset", "full"]);
+    assert!(reason.status.success(), "{}", String::from_utf8_lossy(&reason.stderr));
 }
 
 #[test]
@@ -57,22 +57,25 @@ fn a_file_in_a_gates_folder_stands_before_the_built_in_gate() {
     let gates = folder.path().join("home/.local/share/gatehouse/gates");
     fs::create_dir_all(&gates).expect("a folder of gates");
     fs::write(gates.join("idea.wasm"), built("echo")).expect("a gate");
-    let told = printed(&run(folder.path(), &["gates", "inspect", "idea", "--json"]));
-    assert!(told["built_in"] == false && told["tools"][0]["name"] != "wiki_idea_search", "{told}");
+    let report = printed(&run(folder.path(), &["gates", "inspect", "idea", "--json"]));
+    assert!(report["built_in"] == false && report["tools"][0]["name"] != "wiki_idea_search", "{report}");
 }
 
 #[test]
 fn the_shipped_gates_are_written_nowhere_and_never_taken_from_files() {
     let folder = alone();
-    let told = printed(&run(folder.path(), &["gates", "inspect", "idea", "--json"]));
-    assert_eq!((&told["file"], &told["built_in"]), (&Value::from("built-in/idea.wasm"), &Value::from(true)));
+    let report = printed(&run(folder.path(), &["gates", "inspect", "idea", "--json"]));
+    assert_eq!(
+        (&report["file"], &report["built_in"]),
+        (&Value::from("built-in/idea.wasm"), &Value::from(true))
+    );
     assert!(!folder.path().join("home/.cache/gatehouse/built-in").exists());
     // A file at the path of a shipped gate in the working folder is not used.
     fs::create_dir(folder.path().join("built-in")).expect("a folder");
     for name in ["idea", "wc"] {
         fs::write(folder.path().join(format!("built-in/{name}.wasm")), built("echo")).expect("a gate");
     }
-    assert_eq!(printed(&run(folder.path(), &["gates", "inspect", "idea", "--json"])), told);
+    assert_eq!(printed(&run(folder.path(), &["gates", "inspect", "idea", "--json"])), report);
     let listed = printed(&run(folder.path(), &["gates", "list", "--json"]));
     assert!(listed.as_array().expect("gates").iter().all(|gate| gate["name"] != "wc"), "{listed}");
     assert!(!run(folder.path(), &["gates", "inspect", "wc"]).status.success());

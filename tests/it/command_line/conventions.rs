@@ -27,8 +27,8 @@ fn json_is_json_and_nothing_else() {
     place.sample_wiki();
     for arguments in JSON {
         let ran = run(&place, 0, &[arguments, &["--json"]].concat());
-        let told = ran.json();
-        assert!(told.is_object() || told.is_array(), "{arguments:?}: {told}");
+        let output = ran.json();
+        assert!(output.is_object() || output.is_array(), "{arguments:?}: {output}");
     }
 }
 
@@ -110,17 +110,17 @@ fn quiet_leaves_out_remarks_and_nothing_that_went_wrong() {
     assert_eq!(warned(&place), b"", "the shipped file would change nothing");
     let shipped = std::fs::read_to_string(place.path("presets.toml")).expect("presets.toml");
     place.write("presets.toml", format!("{shipped}\n# Ours.\n"));
-    let said = |arguments: &[&str]| {
+    let stderr = |arguments: &[&str]| {
         let output = place.nameless(arguments).output().expect("run gatehouse");
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
-    assert!(said(&["presets", "list"]).contains("presets.toml is not used: it is not trusted"));
-    assert_eq!(said(&["presets", "list", "-q"]), "");
+    assert!(stderr(&["presets", "list"]).contains("presets.toml is not used: it is not trusted"));
+    assert_eq!(stderr(&["presets", "list", "-q"]), "");
     assert!(run(&place, 2, &["presets", "show", "nope", "-q"]).stderr().contains("unknown preset 'nope'"));
 }
 
 #[test]
-fn a_shell_is_told_commands_presets_gates_and_servers() {
+fn a_shell_completes_commands_presets_gates_and_servers() {
     let place = Place::shipped();
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let script = run(&place, 0, &["completions", shell]).stdout();
@@ -151,17 +151,17 @@ fn a_shell_is_told_commands_presets_gates_and_servers() {
 }
 
 #[test]
-fn a_reader_that_has_gone_ends_a_command_quietly() {
+fn a_command_ends_quietly_when_its_reader_closes_the_pipe() {
     let place = Place::shipped();
     for arguments in [&["presets", "cost"] as &[&str], &["gates", "list", "--json"], &["completions", "bash"]]
     {
         let mut child = place.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         let child = child.as_mut().map_err(|error| error.to_string()).expect("start gatehouse");
         drop(child.stdout.take());
-        let mut said = String::new();
+        let mut text = String::new();
         let mut stderr = child.stderr.take().expect("stderr");
-        std::io::Read::read_to_string(&mut stderr, &mut said).expect("read stderr");
-        assert_eq!(child.wait().expect("wait for gatehouse").code(), Some(0), "{arguments:?}: {said}");
-        assert_eq!(said, "", "{arguments:?}");
+        std::io::Read::read_to_string(&mut stderr, &mut text).expect("read stderr");
+        assert_eq!(child.wait().expect("wait for gatehouse").code(), Some(0), "{arguments:?}: {text}");
+        assert_eq!(text, "", "{arguments:?}");
     }
 }

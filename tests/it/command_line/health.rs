@@ -10,13 +10,16 @@ use crate::support::{Place, SHIPPED};
 #[test]
 fn status_shows_what_is_configured_and_how_it_is() {
     let place = Place::shipped();
-    let told = run(&place, 0, &["status", "--json"]).json();
-    assert_eq!(told["config"], serde_json::json!(place.path("presets.toml").canonicalize().expect("a path")));
-    assert_eq!(told["gates"], serde_json::json!(SHIPPED));
-    assert_eq!(told["presets"]["full"], serde_json::json!({"ok": true, "tools": 13}));
-    assert_eq!((&told["knowledge"]["ok"], &told["knowledge"]["pages"]), (&true.into(), &0.into()));
+    let status = run(&place, 0, &["status", "--json"]).json();
+    assert_eq!(
+        status["config"],
+        serde_json::json!(place.path("presets.toml").canonicalize().expect("a path"))
+    );
+    assert_eq!(status["gates"], serde_json::json!(SHIPPED));
+    assert_eq!(status["presets"]["full"], serde_json::json!({"ok": true, "tools": 13}));
+    assert_eq!((&status["knowledge"]["ok"], &status["knowledge"]["pages"]), (&true.into(), &0.into()));
     let models = serde_json::json!({"llm": null, "web_search": null, "embedding": "local/ghse-256.2"});
-    assert_eq!(told["models"], models);
+    assert_eq!(status["models"], models);
     let text = run(&place, 0, &["status"]).stdout();
     assert!(text.contains("preset     full (default): 13 tools"), "{text}");
 }
@@ -25,9 +28,12 @@ fn status_shows_what_is_configured_and_how_it_is() {
 fn status_shows_a_broken_preset_beside_the_working_ones() {
     let place =
         Place::with("[presets.full]\ngates.idea = {}\n[presets.bad]\ngates.weather = {}\n", &["idea"]);
-    let told = run(&place, 0, &["status", "--json"]).json();
-    assert_eq!(told["presets"]["full"]["ok"], true);
-    assert!(told["presets"]["bad"]["error"].as_str().is_some_and(|why| why.contains("weather")), "{told}");
+    let status = run(&place, 0, &["status", "--json"]).json();
+    assert_eq!(status["presets"]["full"]["ok"], true);
+    assert!(
+        status["presets"]["bad"]["error"].as_str().is_some_and(|reason| reason.contains("weather")),
+        "{status}"
+    );
     let text = run(&place, 0, &["status"]).stdout();
     assert!(text.contains("preset     bad: broken: "), "{text}");
 }
@@ -35,9 +41,9 @@ fn status_shows_a_broken_preset_beside_the_working_ones() {
 #[test]
 fn doctor_finds_nothing_in_a_healthy_place() {
     let place = Place::shipped();
-    let told = run(&place, 0, &["doctor", "--json"]).json();
-    let checks = told.as_array().expect("a list");
-    assert!(checks.len() >= 12 && checks.iter().all(|check| check["ok"] == true), "{told}");
+    let report = run(&place, 0, &["doctor", "--json"]).json();
+    let checks = report.as_array().expect("a list");
+    assert!(checks.len() >= 12 && checks.iter().all(|check| check["ok"] == true), "{report}");
     let text = run(&place, 0, &["doctor"]).stdout();
     assert!(text.contains("ok    gate kg: sha256 ") && !text.contains("MCP_PRESET"), "{text}");
     let text = run(&place, 0, &["doctor", "-v"]).stdout();
@@ -65,7 +71,7 @@ fn doctor_checks_every_database_and_shows_what_is_wrong_last() {
     let text = ran.stdout();
     let problems: Vec<&str> = text.lines().skip_while(|line| !line.is_empty()).skip(1).collect();
     assert!(problems.iter().all(|line| line.starts_with("warn") || line.starts_with("FAIL")), "{text}");
-    for (name, why) in [
+    for (name, reason) in [
         ("knowledge.db", ""),
         ("kv.db", "not an intact database"),
         ("documents.db", "not an intact database"),
@@ -74,7 +80,7 @@ fn doctor_checks_every_database_and_shows_what_is_wrong_last() {
         ("ledger.db", "the file is empty, so its database is lost"),
     ] {
         let line = problems.iter().find(|line| line.starts_with(&format!("FAIL  database {name}: ")));
-        assert!(line.is_some_and(|line| line.contains(why)), "{name}: {text}");
+        assert!(line.is_some_and(|line| line.contains(reason)), "{name}: {text}");
     }
     assert_eq!(fs::metadata(place.path("state/ledger.db")).expect("there").len(), 0, "it is unchanged");
 }
@@ -90,8 +96,8 @@ fn doctor_names_the_broken_gate_and_fails() {
         "{}",
         ran.stdout()
     );
-    let told: Value = serde_json::from_str(&run(&place, 1, &["doctor", "--json"]).stdout()).expect("JSON");
-    let failed = told.as_array().expect("a list").iter().filter(|check| check["ok"] == false);
+    let report: Value = serde_json::from_str(&run(&place, 1, &["doctor", "--json"]).stdout()).expect("JSON");
+    let failed = report.as_array().expect("a list").iter().filter(|check| check["ok"] == false);
     assert_eq!(failed.map(|check| &check["check"]).collect::<Vec<_>>(), ["gate bad", "preset full"]);
 }
 
@@ -111,9 +117,12 @@ fn doctor_names_the_folder_that_cannot_be_written() {
     let place = Place::with("[presets.full]\ngates.idea = {}\n", &["idea"]);
     let file = place.write("file", "a file at the folder's path");
     let output = place.command(&["doctor"]).env("GATEHOUSE_STATE", file).output().expect("run gatehouse");
-    let (code, told) = (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned());
-    assert_eq!(code, Some(1), "{told}");
-    assert!(told.contains("FAIL  data directory: ") && told.contains("ok    preset full: 1 tools"), "{told}");
+    let (code, stdout) = (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned());
+    assert_eq!(code, Some(1), "{stdout}");
+    assert!(
+        stdout.contains("FAIL  data directory: ") && stdout.contains("ok    preset full: 1 tools"),
+        "{stdout}"
+    );
 }
 
 #[test]

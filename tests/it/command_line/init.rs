@@ -35,12 +35,12 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn an_agent_is_told_the_tools_that_its_preset_has() {
+fn an_agent_gets_the_names_of_the_tools_in_its_preset() {
     let place = project();
-    let told = init(&place, 0, &["--yes"]);
+    let output = init(&place, 0, &["--yes"]);
     assert!(
-        told.contains("+++ b/.claude/CLAUDE.md\n") && told.contains("+- code: `wiki_code_search`\n"),
-        "{told}"
+        output.contains("+++ b/.claude/CLAUDE.md\n") && output.contains("+- code: `wiki_code_search`\n"),
+        "{output}"
     );
     let section = read(&place, ".claude/CLAUDE.md");
     assert!(section.starts_with(BEGIN), "{section}");
@@ -51,8 +51,8 @@ fn an_agent_is_told_the_tools_that_its_preset_has() {
     assert!(command.starts_with("---\ndescription: ") && command.contains("Task: $ARGUMENTS\n"), "{command}");
     assert!(init(&place, 0, &["--yes"]).contains("everything is up to date"));
 
-    let told = init(&place, 0, &["--yes", "--preset", "merger"]);
-    assert!(told.contains("-- idea: `wiki_idea_search`\n"), "{told}");
+    let output = init(&place, 0, &["--yes", "--preset", "merger"]);
+    assert!(output.contains("-- idea: `wiki_idea_search`\n"), "{output}");
     let section = read(&place, ".claude/CLAUDE.md");
     assert_eq!(section.matches(BEGIN).count(), 1, "{section}");
     assert!(section.contains("`kg_edit`") && !section.contains("wiki_idea_search"), "{section}");
@@ -109,8 +109,8 @@ fn undo_takes_out_what_was_written_and_nothing_else() {
 #[test]
 fn nothing_is_written_that_was_not_agreed_to() {
     let place = project();
-    let told = init(&place, 0, &["--dry-run"]);
-    assert!(told.contains("+++ b/.claude/CLAUDE.md") && told.contains("nothing was written"), "{told}");
+    let output = init(&place, 0, &["--dry-run"]);
+    assert!(output.contains("+++ b/.claude/CLAUDE.md") && output.contains("nothing was written"), "{output}");
     assert!(init(&place, 2, &[]).contains("no terminal to ask"));
     assert_eq!(names(&place.path("project")), Vec::<String>::new());
 }
@@ -138,18 +138,18 @@ fn a_file_that_cannot_be_changed_safely_is_left_alone() {
     let place = project();
     let agents = place.path("project/AGENTS.md");
     let target = ["--yes", "--target", "agents-md"];
-    for (content, why) in [
+    for (content, reason) in [
         ("<!-- gatehouse:end -->\n".as_bytes(), "the markers of its section are broken"),
         (b"\xff\xfe", "is not UTF-8 text"),
     ] {
         fs::write(&agents, content).expect("written");
-        let told = init(&place, 1, &target);
-        assert!(told.contains("AGENTS.md: ") && told.contains(why), "{told}");
+        let output = init(&place, 1, &target);
+        assert!(output.contains("AGENTS.md: ") && output.contains(reason), "{output}");
         assert_eq!(fs::read(&agents).expect("there"), content);
     }
     let rule = place.write("project/.cursor/rules/gatehouse.mdc", "mine\n");
-    let told = init(&place, 1, &["--yes", "--target", "cursor"]);
-    assert!(told.contains("was not written by `gatehouse init`"), "{told}");
+    let output = init(&place, 1, &["--yes", "--target", "cursor"]);
+    assert!(output.contains("was not written by `gatehouse init`"), "{output}");
     assert_eq!(fs::read(rule).expect("there"), b"mine\n");
 
     fs::write(&agents, "mine\n").expect("written");

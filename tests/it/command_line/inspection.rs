@@ -24,9 +24,9 @@ fn gates_list_shows_each_gate_with_its_tools() {
             text.lines().find(|line| line.starts_with(gate)).unwrap_or_else(|| panic!("{gate}: {text}"));
         assert!(line.contains(tool) && line.contains(grant), "{line}");
     }
-    let told = run(&place, 0, &["gates", "list", "--json"]).json();
-    assert_eq!(names(&told), SHIPPED);
-    assert_eq!(names(&told[0]["tools"]), ["wiki_code_search"]);
+    let gates = run(&place, 0, &["gates", "list", "--json"]).json();
+    assert_eq!(names(&gates), SHIPPED);
+    assert_eq!(names(&gates[0]["tools"]), ["wiki_code_search"]);
 }
 
 #[test]
@@ -40,21 +40,24 @@ fn gates_list_names_the_broken_gate_and_shows_the_others() {
         ran.stdout()
     );
     let ran = run(&place, 1, &["gates", "list", "--json"]);
-    let told: Value = serde_json::from_str(&ran.stdout()).expect("JSON despite the broken gate");
-    assert_eq!(names(&told), ["bad", "idea"]);
-    assert!(told[0]["error"].as_str().is_some_and(|why| why.contains("is not WebAssembly")), "{told}");
+    let gates: Value = serde_json::from_str(&ran.stdout()).expect("JSON despite the broken gate");
+    assert_eq!(names(&gates), ["bad", "idea"]);
+    assert!(
+        gates[0]["error"].as_str().is_some_and(|reason| reason.contains("is not WebAssembly")),
+        "{gates}"
+    );
 }
 
 #[test]
 fn gates_inspect_shows_what_a_gate_asks_for_and_what_it_gets() {
     let place = Place::shipped();
-    let told = run(&place, 0, &["gates", "inspect", "idea", "--json"]).json();
-    assert_eq!(told["granted"], json!(["knowledge:read", "models"]));
-    assert!(told["asks"].as_array().is_some_and(|asks| asks.contains(&"knowledge".into())), "{told}");
-    assert_eq!(told["not_granted"], json!([]));
-    assert_eq!(told["sha256"].as_str().map(str::len), Some(64));
-    assert_eq!(told["params"]["properties"]["top_k"]["default"], 5);
-    assert_eq!(told["tools"][0]["effect"], "read-only");
+    let gate = run(&place, 0, &["gates", "inspect", "idea", "--json"]).json();
+    assert_eq!(gate["granted"], json!(["knowledge:read", "models"]));
+    assert!(gate["asks"].as_array().is_some_and(|asks| asks.contains(&"knowledge".into())), "{gate}");
+    assert_eq!(gate["not_granted"], json!([]));
+    assert_eq!(gate["sha256"].as_str().map(str::len), Some(64));
+    assert_eq!(gate["params"]["properties"]["top_k"]["default"], 5);
+    assert_eq!(gate["tools"][0]["effect"], "read-only");
     let text = run(&place, 0, &["gates", "inspect", "idea"]).stdout();
     assert!(
         text.contains("asks for") && text.contains("top_k = 5") && text.contains("wiki_idea_search"),
@@ -65,33 +68,33 @@ fn gates_inspect_shows_what_a_gate_asks_for_and_what_it_gets() {
 #[test]
 fn gates_inspect_names_the_grant_that_is_missing_and_where_to_add_it() {
     let place = Place::with("[presets.full]\n", &["idea"]);
-    let told = run(&place, 0, &["gates", "inspect", "gates/idea.wasm", "--json"]).json();
-    assert_eq!(told["not_granted"], json!(["knowledge", "models"]));
+    let gate = run(&place, 0, &["gates", "inspect", "gates/idea.wasm", "--json"]).json();
+    assert_eq!(gate["not_granted"], json!(["knowledge", "models"]));
     let text = run(&place, 0, &["gates", "inspect", "idea"]).stdout();
     assert!(text.contains("not granted  knowledge, models (add it to grants under [gates.idea]"), "{text}");
 }
 
 #[test]
 fn gates_inspect_of_an_unknown_gate_names_what_there_is() {
-    let said = run(&Place::shipped(), 1, &["gates", "inspect", "ideas"]).stderr();
-    assert!(said.contains("unknown gate 'ideas'") && said.contains("Did you mean 'idea'?"), "{said}");
+    let stderr = run(&Place::shipped(), 1, &["gates", "inspect", "ideas"]).stderr();
+    assert!(stderr.contains("unknown gate 'ideas'") && stderr.contains("Did you mean 'idea'?"), "{stderr}");
     assert!(
-        said.contains(
+        stderr.contains(
             "There are: code, converter, document-retrieval, idea, kg, proxy, research, script, summarizer."
         ),
-        "{said}"
+        "{stderr}"
     );
 }
 
 #[test]
 fn presets_list_shows_the_shipped_ones() {
     let place = Place::shipped();
-    let told = run(&place, 0, &["presets", "list", "--json"]).json();
+    let presets = run(&place, 0, &["presets", "list", "--json"]).json();
     assert_eq!(
-        names(&told),
+        names(&presets),
         ["code", "context", "documents", "full", "gateway", "ideation", "implementation", "merger", "proxy"]
     );
-    let default = told.as_array().expect("a list").iter().filter(|preset| preset["default"] == true);
+    let default = presets.as_array().expect("a list").iter().filter(|preset| preset["default"] == true);
     assert_eq!(default.map(|preset| &preset["name"]).collect::<Vec<_>>(), ["full"]);
     let text = run(&place, 0, &["presets", "list"]).stdout();
     assert!(text.contains("full (default)") && text.contains("kg, idea, code, research"), "{text}");
@@ -100,14 +103,14 @@ fn presets_list_shows_the_shipped_ones() {
 #[test]
 fn presets_show_tells_what_a_preset_compiles_to() {
     let place = Place::shipped();
-    let told = run(&place, 0, &["presets", "show", "context", "--json"]).json();
+    let preset = run(&place, 0, &["presets", "show", "context", "--json"]).json();
     let gates = json!({"idea": {"top_k": 5, "use_llm_reranker": false}, "code": {"top_k": 5, "include_content": false}});
-    assert_eq!(told["gates"], gates);
-    assert_eq!(names(&told["tools"]), ["wiki_idea_search", "wiki_code_search"]);
+    assert_eq!(preset["gates"], gates);
+    assert_eq!(names(&preset["tools"]), ["wiki_idea_search", "wiki_code_search"]);
     let text = run(&place, 0, &["presets", "show", "context"]).stdout();
     assert!(text.contains("wiki_code_search (code, read-only)"), "{text}");
-    let said = run(&place, 2, &["presets", "show", "contex"]).stderr();
-    assert!(said.contains("Did you mean 'context'?"), "{said}");
+    let stderr = run(&place, 2, &["presets", "show", "contex"]).stderr();
+    assert!(stderr.contains("Did you mean 'context'?"), "{stderr}");
 }
 
 #[test]
@@ -124,12 +127,15 @@ fn presets_check_passes_what_can_be_served_and_names_what_cannot() {
         ran.stdout()
     );
     assert!(ran.stderr().contains("1 of 2 presets cannot be served"), "{}", ran.stderr());
-    let told: Value =
+    let report: Value =
         serde_json::from_str(&run(&place, 1, &["presets", "check", "--json"]).stdout()).expect("JSON");
-    assert_eq!((&told[0]["preset"], &told[0]["ok"]), (&"bad".into(), &false.into()));
-    assert!(told[0]["error"].as_str().is_some_and(|why| why.contains("unknown gate 'weather'")), "{told}");
-    let warnings = told[1]["warnings"].clone();
-    assert_eq!(told[1], json!({"preset": "good", "ok": true, "tools": 1, "warnings": warnings}));
+    assert_eq!((&report[0]["preset"], &report[0]["ok"]), (&"bad".into(), &false.into()));
+    assert!(
+        report[0]["error"].as_str().is_some_and(|reason| reason.contains("unknown gate 'weather'")),
+        "{report}"
+    );
+    let warnings = report[1]["warnings"].clone();
+    assert_eq!(report[1], json!({"preset": "good", "ok": true, "tools": 1, "warnings": warnings}));
 }
 
 #[test]
@@ -139,12 +145,12 @@ fn presets_check_warns_of_gates_without_grants_and_names_the_line_to_add() {
     let text = run(&place, 0, &["presets", "check"]).stdout();
     let warning = "presets.toml:2:7: preset 'good': gate 'idea' is granted nothing that it asks for";
     let line = "write grants = [\"knowledge\", \"models\"] under [gates.idea] in presets.toml";
-    let told = text.lines().find(|line| line.starts_with("warning ")).expect("a warning");
-    assert!(told.contains(warning) && told.ends_with(line), "{text}");
+    let warning_line = text.lines().find(|line| line.starts_with("warning ")).expect("a warning");
+    assert!(warning_line.contains(warning) && warning_line.ends_with(line), "{text}");
     // Some grants are a choice.
     place.write("presets.toml", format!("{presets}[gates.idea]\ngrants = [\"models\"]\n"));
-    let told = run(&place, 0, &["presets", "check", "--json"]).json();
-    assert_eq!(told[0], json!({"preset": "good", "ok": true, "tools": 1}));
+    let report = run(&place, 0, &["presets", "check", "--json"]).json();
+    assert_eq!(report[0], json!({"preset": "good", "ok": true, "tools": 1}));
     let shipped = run(&Place::shipped(), 0, &["presets", "check"]).stdout();
     assert!(!shipped.contains("granted nothing"), "{shipped}");
 }
@@ -161,16 +167,16 @@ fn presets_check_warns_of_names_that_model_providers_refuse() {
         "{text}"
     );
     assert!(!text.contains("warning plain"), "{text}");
-    let told = run(&place, 0, &["presets", "check", "--json"]).json();
-    assert_eq!(told[0]["warnings"].as_array().map(Vec::len), Some(2), "{told}");
+    let report = run(&place, 0, &["presets", "check", "--json"]).json();
+    assert_eq!(report[0]["warnings"].as_array().map(Vec::len), Some(2), "{report}");
 }
 
 #[test]
 fn presets_cost_counts_every_tool_of_every_preset() {
     let place = Place::shipped();
-    let told = run(&place, 0, &["presets", "cost", "--json"]).json();
+    let report = run(&place, 0, &["presets", "cost", "--json"]).json();
     let cost = |name: &str| {
-        let presets = told.as_array().expect("a list");
+        let presets = report.as_array().expect("a list");
         presets.iter().find(|preset| preset["preset"] == name).expect("the preset").clone()
     };
     let full = cost("full");

@@ -86,9 +86,9 @@ fn mistakes_say_what_to_do() {
         (1, &["revoke", "x"], "unknown key 'x'. Run `gatehouse keys list`."),
         (2, &["rotate", "ci", "--grace", "1y"], "90d, 12h or 30min"),
     ];
-    for (code, arguments, why) in cases {
+    for (code, arguments, reason) in cases {
         let ran = run(&place, code, &[&["keys"], arguments].concat());
-        assert!(ran.stderr().contains(why), "{arguments:?}: {}", ran.stderr());
+        assert!(ran.stderr().contains(reason), "{arguments:?}: {}", ran.stderr());
         assert_eq!(ran.stdout(), "", "{arguments:?}");
     }
     let without = Place::with("", &[]);

@@ -30,14 +30,18 @@ fn every_client_gets_the_shape_it_reads() {
     let place = Place::shipped();
     let config = place.path("presets.toml").canonicalize().expect("presets.toml");
     for (client, servers, typed) in CLIENTS {
-        let told = entry(&place, client, servers, "gatehouse", &[]);
-        assert_eq!(told["command"], json!(binary()), "{client}: {told}");
+        let server_entry = entry(&place, client, servers, "gatehouse", &[]);
+        assert_eq!(server_entry["command"], json!(binary()), "{client}: {server_entry}");
         assert_eq!(
-            told["args"],
+            server_entry["args"],
             json!(["serve", "--preset", "full", "--config", config]),
-            "{client}: {told}"
+            "{client}: {server_entry}"
         );
-        assert_eq!(told.get("type"), typed.then(|| json!("stdio")).as_ref(), "{client}: {told}");
+        assert_eq!(
+            server_entry.get("type"),
+            typed.then(|| json!("stdio")).as_ref(),
+            "{client}: {server_entry}"
+        );
     }
 }
 
@@ -46,12 +50,19 @@ fn every_client_gets_the_address_of_a_running_host() {
     let place = Place::shipped();
     for (client, servers, typed) in CLIENTS {
         for url in ["http://127.0.0.1:8642", "http://127.0.0.1:8642/", "http://127.0.0.1:8642/mcp"] {
-            let told = entry(&place, client, servers, "wiki", &["--server", "wiki", "--http", url]);
+            let server_entry = entry(&place, client, servers, "wiki", &["--server", "wiki", "--http", url]);
             // Gemini CLI uses `url` for the old SSE transport.
             let key = if client == "gemini" { "httpUrl" } else { "url" };
-            assert_eq!(told[key], "http://127.0.0.1:8642/mcp/p/full", "{client} {url}: {told}");
-            assert_eq!(told.get("command"), None, "{client}: {told}");
-            assert_eq!(told.get("type"), typed.then(|| json!("http")).as_ref(), "{client}: {told}");
+            assert_eq!(
+                server_entry[key], "http://127.0.0.1:8642/mcp/p/full",
+                "{client} {url}: {server_entry}"
+            );
+            assert_eq!(server_entry.get("command"), None, "{client}: {server_entry}");
+            assert_eq!(
+                server_entry.get("type"),
+                typed.then(|| json!("http")).as_ref(),
+                "{client}: {server_entry}"
+            );
         }
     }
 }
@@ -92,8 +103,8 @@ fn the_configuration_starts_a_host_from_anywhere() {
 fn the_configuration_keeps_the_folder_of_gates() {
     let place = Place::with("[presets.full]\ngates.idea = {}\n", &["idea"]);
     std::fs::rename(place.path("gates"), place.path("elsewhere")).expect("rename");
-    let told = entry(&place, "claude", "mcpServers", "gatehouse", &["--gates", "elsewhere"]);
-    let mut client = started(&place, &told);
+    let server_entry = entry(&place, "claude", "mcpServers", "gatehouse", &["--gates", "elsewhere"]);
+    let mut client = started(&place, &server_entry);
     client.initialize("2025-11-25");
     assert_eq!(client.tools(), ["wiki_idea_search"]);
 }
@@ -104,8 +115,8 @@ fn a_client_gets_one_configuration_wherever_it_starts_the_host() {
     // The file in this folder is not trusted, so the shipped presets are used.
     let output = place.nameless(&["mcp-config", "full", "--gates", "gates"]).output().expect("run gatehouse");
     assert!(String::from_utf8_lossy(&output.stderr).contains("The built-in presets are used instead."));
-    let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let entry = &told["mcpServers"]["gatehouse"];
+    let config: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let entry = &config["mcpServers"]["gatehouse"];
     let arguments: Vec<&str> =
         entry["args"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
     assert_eq!(arguments[..5], ["serve", "--preset", "full", "--config", "user"]);
@@ -137,10 +148,10 @@ fn a_client_gets_one_configuration_wherever_it_starts_the_host() {
 #[test]
 fn wrong_names_and_addresses_are_refused() {
     let place = Place::shipped();
-    let said = run(&place, 2, &["mcp-config", "ful"]).stderr();
-    assert!(said.contains("Did you mean 'full'?"), "{said}");
-    let said = run(&place, 2, &["mcp-config", "full", "--http", "localhost:8642"]).stderr();
-    assert!(said.contains("'localhost:8642' is not a URL such as http://"), "{said}");
-    let said = run(&place, 2, &["mcp-config", "full", "--client", "emacs"]).stderr();
-    assert!(said.contains("claude, cursor, vscode, codex, gemini"), "{said}");
+    let stderr = run(&place, 2, &["mcp-config", "ful"]).stderr();
+    assert!(stderr.contains("Did you mean 'full'?"), "{stderr}");
+    let stderr = run(&place, 2, &["mcp-config", "full", "--http", "localhost:8642"]).stderr();
+    assert!(stderr.contains("'localhost:8642' is not a URL such as http://"), "{stderr}");
+    let stderr = run(&place, 2, &["mcp-config", "full", "--client", "emacs"]).stderr();
+    assert!(stderr.contains("claude, cursor, vscode, codex, gemini"), "{stderr}");
 }

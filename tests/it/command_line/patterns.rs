@@ -11,30 +11,30 @@ fn place(more: &str) -> Place {
 }
 
 fn warnings(place: &Place, preset: &str) -> Vec<String> {
-    let told = run(place, 0, &["presets", "check", "--json"]).json();
-    let all = told.as_array().expect("presets").iter();
+    let report = run(place, 0, &["presets", "check", "--json"]).json();
+    let all = report.as_array().expect("presets").iter();
     let of_preset = all.filter(|one| one["name"] == preset || one["preset"] == preset);
     let warnings = of_preset.flat_map(|one| one["warnings"].as_array().cloned().unwrap_or_default());
-    warnings.filter_map(|why| Some(why.as_str()?.to_owned())).collect()
+    warnings.filter_map(|reason| Some(reason.as_str()?.to_owned())).collect()
 }
 
 #[test]
 fn a_typo_in_deny_is_reported_wherever_a_user_looks() {
     let place = place("[presets.reader]\nextends = [\"merger\"]\ndeny = [\"kgg_*\"]\n");
     let lines = fs::read_to_string(place.path("presets.toml")).expect("presets.toml").lines().count();
-    let why = format!(
+    let reason = format!(
         "presets.toml:{lines}:9: preset 'reader': deny pattern 'kgg_*' matches no tool; \
          `gatehouse presets show reader` lists the tools."
     );
-    let told = warnings(&place, "reader");
-    assert!(told.len() == 1 && told[0].ends_with(&why), "{told:?}");
+    let messages = warnings(&place, "reader");
+    assert!(messages.len() == 1 && messages[0].ends_with(&reason), "{messages:?}");
     let text = run(&place, 0, &["presets", "check"]).stdout();
     assert_eq!(text.matches("matches no").count(), 1, "{text}");
-    assert!(text.lines().any(|line| line.starts_with("warning") && line.ends_with(&why)), "{text}");
+    assert!(text.lines().any(|line| line.starts_with("warning") && line.ends_with(&reason)), "{text}");
     let status = run(&place, 0, &["status"]).stdout();
-    assert_eq!(status.lines().filter(|line| line.ends_with(&why)).count(), 1, "{status}");
+    assert_eq!(status.lines().filter(|line| line.ends_with(&reason)).count(), 1, "{status}");
     let doctor = run(&place, 0, &["doctor"]).stdout();
-    assert!(doctor.lines().any(|line| line.starts_with("warn") && line.ends_with(&why)), "{doctor}");
+    assert!(doctor.lines().any(|line| line.starts_with("warn") && line.ends_with(&reason)), "{doctor}");
     let mut client = Client::start(&place, "reader");
     assert!(client.tools().iter().any(|tool| tool == "kg_edit"));
     let log = client.log_with("matches no tool");
@@ -65,8 +65,8 @@ fn a_pattern_that_matches_in_a_preset_that_inherits_it_is_none() {
         "[presets.safe]\ndeny = [\"kg_*\", \"kgg_*\"]\n[presets.a]\nextends = [\"safe\", \"merger\"]\n\
          [presets.b]\nextends = [\"safe\", \"context\"]\n",
     );
-    let told = warnings(&place, "safe");
-    assert!(told.len() == 1 && told[0].contains("'safe': deny pattern 'kgg_*'"), "{told:?}");
+    let messages = warnings(&place, "safe");
+    assert!(messages.len() == 1 && messages[0].contains("'safe': deny pattern 'kgg_*'"), "{messages:?}");
     assert_eq!([warnings(&place, "a"), warnings(&place, "b")], [const { Vec::<String>::new() }; 2]);
 }
 
@@ -77,10 +77,16 @@ fn tools_behind_the_proxy_count_once_they_are_known() {
         "[servers.s]\ncommand = {server:?}\nargs = [\"stdio\"]\ntags = [\"work\"]\n[presets.work]\nextends = [\"proxy\"]\n\
          proxied = [\"tag:work\", \"tag:wrok\"]\ndeny = [\"s__kindz\", \"s__ec*\"]\n"
     ));
-    let told = warnings(&place, "work");
-    assert!(told.len() == 1 && told[0].contains("proxied pattern 'tag:wrok' matches no server"), "{told:?}");
+    let messages = warnings(&place, "work");
+    assert!(
+        messages.len() == 1 && messages[0].contains("proxied pattern 'tag:wrok' matches no server"),
+        "{messages:?}"
+    );
     run(&place, 0, &["servers", "refresh", "s"]);
-    let told = warnings(&place, "work");
-    assert!(told.len() == 2 && told[0].contains("deny pattern 's__kindz' matches no tool"), "{told:?}");
-    assert!(told[0].ends_with("Did you mean 's__kinds'?"), "{told:?}");
+    let messages = warnings(&place, "work");
+    assert!(
+        messages.len() == 2 && messages[0].contains("deny pattern 's__kindz' matches no tool"),
+        "{messages:?}"
+    );
+    assert!(messages[0].ends_with("Did you mean 's__kinds'?"), "{messages:?}");
 }

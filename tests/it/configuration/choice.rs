@@ -110,8 +110,8 @@ fn over_http_the_chosen_preset_must_work() {
         Place::with("[presets.full]\ngates.idea = {}\n[presets.broken]\ngates.weather = {}\n", &["idea"]);
     let mut command = place.command(&["serve", "--preset", "broken", "--http", "127.0.0.1:0"]);
     let output = command.output().expect("run gatehouse");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    says(&said, &["preset 'broken'", "unknown gate 'weather'"]);
-    assert!(!said.contains("http://"), "it never listened: {said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    says(&stderr, &["preset 'broken'", "unknown gate 'weather'"]);
+    assert!(!stderr.contains("http://"), "it never listened: {stderr}");
 }

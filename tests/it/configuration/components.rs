@@ -67,8 +67,8 @@ fn a_component_may_lie_anywhere_and_its_path_starts_at_the_file() {
 #[test]
 fn only_the_pinned_file_is_served() {
     let place = Place::with("[presets.full]\ngates.idea = {}\n", &["idea"]);
-    let told = place.run(&["gates", "inspect", "idea", "--json"]).json();
-    let digest = told["sha256"].as_str().expect("a digest");
+    let gate = place.run(&["gates", "inspect", "idea", "--json"]).json();
+    let digest = gate["sha256"].as_str().expect("a digest");
     let pinned = |pin: &str| format!("[gates.idea]\nsha256 = \"{pin}\"\n[presets.full]\ngates.idea = {{}}\n");
     place.write("presets.toml", pinned(&digest.to_uppercase()));
     assert_eq!(served(&place, &[], &[]).tools(), ["wiki_idea_search"]);
@@ -126,7 +126,7 @@ fn folders_that_cannot_be_used_cost_speed_and_what_is_kept_and_nothing_else() {
     );
     client.initialize("2025-11-25");
     assert_eq!(client.text("echo", serde_json::json!({"text": "still"})), "still");
-    let said = client.fails("wiki_idea_search", serde_json::json!({"query": "anything"}));
-    assert!(said.contains("not-a-folder"), "{said}");
+    let error = client.fails("wiki_idea_search", serde_json::json!({"query": "anything"}));
+    assert!(error.contains("not-a-folder"), "{error}");
     client.log_with("cannot store");
 }

@@ -15,7 +15,7 @@ fn presets_toml_and_the_environment_name_no_such_gate() {
 }
 
 #[test]
-fn a_file_of_such_a_name_is_left_out_and_said() {
+fn a_file_with_such_a_name_is_ignored_with_a_warning() {
     let place = Place::with("[presets.full]\ngates.echo = {}\n", &["echo"]);
     place.write("gates/--x.wasm", built("echo"));
     let listed = place.run(&["gates", "list"]);

@@ -21,21 +21,22 @@ fn fails(client: &mut Client, expected: &[&str]) {
 fn an_engine_that_is_not_set_up_fails_the_calls_that_need_it() {
     let engine = "[knowledge]\nengine = \"weaviate-neo4j\"\n";
     let place = Place::with(&format!("{engine}{TWO}"), &["kg", "echo"]);
-    let why = "NEO4J_PASSWORD: is not set, and the engine 'weaviate-neo4j' needs the password of Neo4j";
+    let reason = "NEO4J_PASSWORD: is not set, and the engine 'weaviate-neo4j' needs the password of Neo4j";
     let mut client = served(&place, &[], &[]);
-    client
-        .log_with(&format!("gate kg requests the knowledge graph: the knowledge graph is not set up: {why}"));
-    fails(&mut client, &[why]);
+    client.log_with(&format!(
+        "gate kg requests the knowledge graph: the knowledge graph is not set up: {reason}"
+    ));
+    fails(&mut client, &[reason]);
     // A preset that does not use the graph logs no warning.
     let mut echo = served(&place, &["--preset", "echo"], &[]);
     assert_eq!(echo.text("echo", json!({"text": "a"})), "a");
     assert!(!echo.log().contains("NEO4J_PASSWORD"), "{}", echo.log());
     let doctor = place.run(&["doctor"]);
     assert_eq!(doctor.code(), 1);
-    says(&doctor.stdout(), &[&format!("FAIL  knowledge: the knowledge graph is not set up: {why}")]);
+    says(&doctor.stdout(), &[&format!("FAIL  knowledge: the knowledge graph is not set up: {reason}")]);
     says(
         &place.run(&["status"]).stdout(),
-        &[&format!("knowledge  down: the knowledge graph is not set up: {why}")],
+        &[&format!("knowledge  down: the knowledge graph is not set up: {reason}")],
     );
 
     let place = Place::with(&format!("[knowledge]\nengine = \"postgres\"\n{TWO}"), &["kg", "echo"]);
@@ -87,8 +88,8 @@ fn an_index_file_of_another_program_names_weaviate_and_neo4j_and_can_be_replaced
     let index = place.write("their.index", content.to_string()).display().to_string();
     let environment = [("KG_INDEX_PATH", index.as_str())];
     let mut client = served(&place, &["--preset", "merger"], &environment);
-    let why = client.fails("search_knowledge", json!({"query": "retries"}));
-    says(&why, &["NEO4J_PASSWORD", "'weaviate-neo4j'"]);
+    let reason = client.fails("search_knowledge", json!({"query": "retries"}));
+    says(&reason, &["NEO4J_PASSWORD", "'weaviate-neo4j'"]);
     drop(client);
     // With the variable set, the configured engine may replace a broken index file.
     for broken in
@@ -99,9 +100,9 @@ fn an_index_file_of_another_program_names_weaviate_and_neo4j_and_can_be_replaced
         }
         let mut command = place.command(&["kg", "index", &wiki, "--save-to", "their.index"]);
         let ran = command.env("KG_INDEX_PATH", &index).output().expect("run gatehouse");
-        let told = String::from_utf8_lossy(&ran.stderr);
-        assert!(ran.status.success(), "{told}");
-        says(&told, &["replacing the index file, which is unusable"]);
+        let stderr = String::from_utf8_lossy(&ran.stderr);
+        assert!(ran.status.success(), "{stderr}");
+        says(&stderr, &["replacing the index file, which is unusable"]);
         let written = fs::read_to_string(&index).expect("the index file");
         assert!(written.contains("\"search_backend\": \"sqlite\""), "{written}");
     }

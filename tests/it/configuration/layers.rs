@@ -7,8 +7,8 @@ use super::{refused, says, served};
 use crate::support::{Place, http::Http, place::built};
 
 fn presets(place: &Place) -> Vec<String> {
-    let told = place.run(&["presets", "check", "--json"]).json();
-    told.as_array().expect("presets").iter().map(|preset| preset["preset"].clone()).map(text).collect()
+    let report = place.run(&["presets", "check", "--json"]).json();
+    report.as_array().expect("presets").iter().map(|preset| preset["preset"].clone()).map(text).collect()
 }
 
 fn text(value: Value) -> String {
@@ -16,9 +16,9 @@ fn text(value: Value) -> String {
 }
 
 fn granted(place: &Place, gate: &str) -> Value {
-    let told = place.run(&["gates", "list", "--json"]).json();
-    let found = told.as_array().expect("gates").iter().find(|one| one["name"] == gate);
-    found.unwrap_or_else(|| panic!("no gate {gate}: {told}"))["granted"].clone()
+    let gates = place.run(&["gates", "list", "--json"]).json();
+    let found = gates.as_array().expect("gates").iter().find(|one| one["name"] == gate);
+    found.unwrap_or_else(|| panic!("no gate {gate}: {gates}"))["granted"].clone()
 }
 
 #[test]

@@ -15,12 +15,12 @@ fn place(models: &str) -> Place {
 fn advice(models: &str, environment: &[(&str, &str)]) -> (String, String) {
     let place = place(models);
     let mut client = served(&place, &[], environment);
-    let told = client.fails("research_idea", json!({"query": "retries"}));
-    (told, client.log())
+    let error = client.fails("research_idea", json!({"query": "retries"}));
+    (error, client.log())
 }
 
 #[test]
-fn a_gate_that_asks_a_model_where_none_is_set_up_is_said_at_once() {
+fn a_gate_that_asks_a_model_where_none_is_set_up_is_reported_at_once() {
     let place = place("");
     let any = "gate research requests language models: no language model is configured. \
                Set one of OPENAI_API_KEY, GEMINI_API_KEY, ANTHROPIC_API_KEY or OLLAMA_HOST.";
@@ -34,11 +34,11 @@ fn a_gate_that_asks_a_model_where_none_is_set_up_is_said_at_once() {
 
 #[test]
 fn advice_for_the_web_never_names_what_cannot_search_it() {
-    let (told, _) = advice("", &[]);
-    says(&told, &["Set one of OPENAI_API_KEY, GEMINI_API_KEY or ANTHROPIC_API_KEY."]);
-    let (told, log) = advice("", &[("OLLAMA_HOST", "127.0.0.1:9")]);
+    let (error, _) = advice("", &[]);
+    says(&error, &["Set one of OPENAI_API_KEY, GEMINI_API_KEY or ANTHROPIC_API_KEY."]);
+    let (error, log) = advice("", &[("OLLAMA_HOST", "127.0.0.1:9")]);
     says(
-        &told,
+        &error,
         &["ollama/llama3.2 cannot search the web", "OPENAI_API_KEY, GEMINI_API_KEY or ANTHROPIC_API_KEY."],
     );
     says(&log, &["gate research requests language models: No model searches the web."]);
@@ -46,15 +46,15 @@ fn advice_for_the_web_never_names_what_cannot_search_it() {
         Place::with("[gates.idea]\ngrants = [\"models\"]\n[presets.full]\ngates.idea = {}\n", &["idea"]);
     let mut command = quiet.command(&["status", "--json"]);
     let output = command.env("OLLAMA_HOST", "127.0.0.1:9").output().expect("run gatehouse");
-    let told: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!(told["lacks"], json!([]), "a gate that orders pages wants no web");
-    let (told, _) = advice("[models]\nllm = \"ollama\"\n", &[]);
-    says(&told, &["choose openai, gemini or anthropic as llm in [models]"]);
-    assert!(!told.contains("OLLAMA_HOST"), "{told}");
-    let (told, _) =
+    let status: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(status["lacks"], json!([]), "a gate that orders pages wants no web");
+    let (error, _) = advice("[models]\nllm = \"ollama\"\n", &[]);
+    says(&error, &["choose openai, gemini or anthropic as llm in [models]"]);
+    assert!(!error.contains("OLLAMA_HOST"), "{error}");
+    let (error, _) =
         advice("", &[("OPENAI_BASE_URL", "http://127.0.0.1:9/v1"), ("OPENAI_API_KEY", "sk-0123456789")]);
-    says(&told, &["cannot search the web", "api = \"responses\" under [models.openai] in presets.toml"]);
-    assert!(!told.contains("OPENAI_API_KEY"), "that is set already: {told}");
+    says(&error, &["cannot search the web", "api = \"responses\" under [models.openai] in presets.toml"]);
+    assert!(!error.contains("OPENAI_API_KEY"), "that is set already: {error}");
 }
 
 #[test]
@@ -70,8 +70,8 @@ fn no_key_goes_to_a_server_that_the_file_names_unless_its_block_names_the_variab
     let doctor = place(&block);
     let mut command = doctor.command(&["doctor"]);
     let output = command.envs(key).output().expect("run gatehouse");
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    says(&said, &["warn  [models.openai]: no key is sent", "write api_key = \"${OPENAI_API_KEY}\""]);
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+    says(&stdout, &["warn  [models.openai]: no key is sent", "write api_key = \"${OPENAI_API_KEY}\""]);
 
     advice(&format!("{block}api_key = \"${{OPENAI_API_KEY}}\"\n"), &key);
     let last = server.seen().pop().expect("a request");

@@ -6,7 +6,7 @@ use super::{refuses, says, serves};
 use crate::support::Place;
 
 #[test]
-fn an_unknown_gate_is_told_with_the_nearest() {
+fn an_unknown_gate_is_reported_with_the_nearest() {
     let line = refuses("[presets.full]\ngates.ideas = {}\n");
     says(
         &line,
@@ -20,7 +20,7 @@ fn an_unknown_gate_is_told_with_the_nearest() {
 }
 
 #[test]
-fn an_unknown_parameter_is_told_with_the_nearest() {
+fn an_unknown_parameter_is_reported_with_the_nearest() {
     let line = refuses("[presets.full]\ngates.idea = { topk = 3 }\n");
     says(&line, &["preset 'full': gate 'idea': unknown parameter 'topk'", "Did you mean 'top_k'?"]);
     let line = refuses("[presets.full]\ngates.kg = { top_k = 3 }\n");
@@ -28,7 +28,7 @@ fn an_unknown_parameter_is_told_with_the_nearest() {
 }
 
 #[test]
-fn a_parameter_of_the_wrong_type_is_told_in_the_hosts_words() {
+fn a_parameter_of_the_wrong_type_is_reported_in_the_hosts_words() {
     let cases = [
         ("idea = { top_k = \"ten\" }", "gate 'idea': 'top_k' must be an integer, got a string."),
         ("idea = { top_k = 0 }", "gate 'idea': 'top_k' must be at least 1, got 0."),
@@ -75,12 +75,15 @@ fn presets_are_composed_left_to_right_and_their_own_lines_last() {
         gates.kg = {}
         deny = [\"kg_*\"]
         aliases = { ask = \"search_knowledge\" }";
-    let told = shown(presets, "full");
+    let resolved_preset = shown(presets, "full");
     let idea = json!({"top_k": 4, "use_llm_reranker": false, "include_content": false});
-    assert_eq!(told["gates"], json!({"code": {}, "idea": idea, "kg": {}}));
-    assert_eq!(told["description"], json!(null));
-    let tools =
-        told["tools"].as_array().expect("tools").iter().map(|tool| tool["name"].as_str().expect("a name"));
+    assert_eq!(resolved_preset["gates"], json!({"code": {}, "idea": idea, "kg": {}}));
+    assert_eq!(resolved_preset["description"], json!(null));
+    let tools = resolved_preset["tools"]
+        .as_array()
+        .expect("tools")
+        .iter()
+        .map(|tool| tool["name"].as_str().expect("a name"));
     let expected = [
         "wiki_code_search",
         "wiki_idea_search",
@@ -117,7 +120,7 @@ fn a_circle_of_presets_is_printed() {
 }
 
 #[test]
-fn a_base_that_does_not_exist_is_told_with_the_nearest() {
+fn a_base_that_does_not_exist_is_reported_with_the_nearest() {
     let line = refuses("[presets.full]\nextends = [\"ideaton\"]\n[presets.ideation]\ngates.idea = {}\n");
     says(
         &line,

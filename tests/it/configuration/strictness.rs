@@ -104,7 +104,7 @@ fn the_users_file_is_found_in_the_configuration_home() {
 }
 
 #[test]
-fn a_log_filter_that_is_none_is_said_and_serving_goes_on() {
+fn an_invalid_log_filter_is_reported_and_serving_goes_on() {
     let place = Place::shipped();
     let mut client = served(&place, &["--preset", "merger"], &[("GATEHOUSE_LOG", "a=b=c")]);
     assert_eq!(client.tools().len(), 5);

@@ -74,9 +74,9 @@ fn no_command_uses_it_and_each_says_so() {
         let ran = run(&place, 0, arguments);
         says(&ran.stderr(), &["is not used: it is not trusted"]);
         // Both files use the same gates folder, so `gates list` shows the same gates; only their grants differ.
-        let told = ran.stdout();
+        let stdout = ran.stdout();
         let strange = if arguments[0] == "gates" { "knowledge" } else { "wiki_idea_search" };
-        assert!(!told.contains(strange), "{arguments:?}: {told}");
+        assert!(!stdout.contains(strange), "{arguments:?}: {stdout}");
     }
     assert_eq!(run(&place, 0, &["status", "--json"]).json()["config_passed_over"], json!(local(&place)));
     says(&run(&place, 0, &["doctor"]).stdout(), &["warn  configuration: ", "is not used: it is not trusted"]);
@@ -104,8 +104,8 @@ fn no_secret_leaves_by_a_file_that_is_not_trusted() {
 fn trust_is_for_a_file_as_it_is_and_ends_with_a_change() {
     let place = clone();
     let file = local(&place);
-    let told = run(&place, 0, &["trust"]).stdout();
-    says(&told, &[&format!("trusted {file}")]);
+    let stdout = run(&place, 0, &["trust"]).stdout();
+    says(&stdout, &[&format!("trusted {file}")]);
     assert_eq!(served(place.nameless(&["serve"])).tools(), ["wiki_idea_search"]);
     says(&run(&place, 0, &["trust", "--list"]).stdout(), &["trusted", &file]);
 
@@ -146,7 +146,7 @@ fn trust_is_for_the_path_and_lies_where_no_repository_can_put_it() {
 }
 
 #[test]
-fn a_trusted_file_is_found_from_the_folders_below_it_and_one_that_is_not_is_told() {
+fn a_trusted_file_is_found_from_subfolders_and_an_untrusted_one_is_reported() {
     let place = clone();
     place.write("sub/deep/notes.md", "");
     let below = |arguments: &[&str]| {
@@ -174,10 +174,10 @@ fn what_a_file_may_do_is_shown_and_a_broken_one_is_not_trusted() {
     let rule = "[gates.weather.http]\n\"api.example.com\" = { headers = { A = \"${AWS_SECRET}\" } }\n\
                 [gates.weather]\ngrants = [\"knowledge\"]\n[presets.full]\ngates.weather = {}\n";
     let place = Place::with(rule, &[]);
-    let told = run(&place, 0, &["trust", "--json"]).json();
-    assert_eq!(told["allows"]["hosts"], json!(["weather: api.example.com"]));
-    assert_eq!(told["allows"]["variables"], json!(["AWS_SECRET"]));
-    assert_eq!(told["allows"]["grants"], json!(["weather: knowledge, http"]));
+    let report = run(&place, 0, &["trust", "--json"]).json();
+    assert_eq!(report["allows"]["hosts"], json!(["weather: api.example.com"]));
+    assert_eq!(report["allows"]["variables"], json!(["AWS_SECRET"]));
+    assert_eq!(report["allows"]["grants"], json!(["weather: knowledge, http"]));
     place.write("broken.toml", "[host]\ngatez = []\n");
     says(&run(&place, 2, &["trust", "broken.toml"]).stderr(), &["broken.toml:2:1: unknown key 'gatez'"]);
     says(&run(&place, 1, &["trust", "nowhere.toml"]).stderr(), &["nowhere.toml: cannot be read"]);
@@ -194,7 +194,7 @@ fn a_running_host_follows_a_trusted_file_when_it_is_trusted_again() {
     client.log_with("it has changed since it was trusted; to apply the change, run `gatehouse trust ");
     assert_eq!(client.tools(), ["wiki_idea_search"]);
     run(&place, 0, &["trust"]);
-    client.told(1);
+    client.wait_for_list_changes(1);
     assert_eq!(client.tools(), ["wiki_code_search", "wiki_idea_search"]);
 }
 
@@ -204,7 +204,7 @@ fn a_running_host_follows_a_named_file_at_once() {
     let mut client = served(place.nameless(&["serve", "--config", "presets.toml"]));
     assert_eq!(client.tools(), ["wiki_idea_search"]);
     place.write("presets.toml", "[presets.full]\ngates.idea = {}\ngates.code = {}\n");
-    client.told(1);
+    client.wait_for_list_changes(1);
     assert_eq!(client.tools(), ["wiki_code_search", "wiki_idea_search"]);
 }
 

@@ -99,9 +99,9 @@ fn a_checkout_keeps_its_address_and_commit_and_leaves_out_what_git_ignores() {
 #[test]
 fn what_cannot_be_done_says_why() {
     let place = place();
-    let says = |arguments: &[&str], code: i32, why: &str| {
+    let says = |arguments: &[&str], code: i32, reason: &str| {
         let ran = place.run(arguments);
-        assert!(ran.code() == code && ran.stderr().contains(why), "{}: {}", ran.code(), ran.stderr());
+        assert!(ran.code() == code && ran.stderr().contains(reason), "{}: {}", ran.code(), ran.stderr());
     };
     says(&["docs", "add", "nowhere"], 1, "nowhere");
     says(&["docs", "remove", "none"], 2, "there is no repository 'none'. Add one");

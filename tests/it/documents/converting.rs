@@ -60,7 +60,7 @@ fn the_shipped_converter_reads_documents_and_names_their_pages() {
         ("cut.docx", "is damaged"),
         ("plan.pages", "needs a converter"),
     ] {
-        assert!(skipped.iter().any(|(of, said)| of == path && said.starts_with(reason)), "{skipped:?}");
+        assert!(skipped.iter().any(|(of, message)| of == path && message.starts_with(reason)), "{skipped:?}");
     }
     let shown = place.run(&["docs", "get", "docs", "herbs.pdf", "--lines", "6-7"]);
     assert!(
@@ -115,9 +115,9 @@ fn a_dropped_in_converter_reads_nothing_before_it_is_named() {
     let place = with_a_strangers_gate("");
     let folder = place.path("docs").display().to_string();
     let ran = place.run(&["docs", "add", &folder, "--name", "docs"]);
-    let said = ran.stderr();
-    assert!(said.contains("gate 'contract' (note) can convert documents, but does not"), "{said}");
-    assert!(said.contains("add \"contract\" to converters under [documents]"), "{said}");
+    let stderr = ran.stderr();
+    assert!(stderr.contains("gate 'contract' (note) can convert documents, but does not"), "{stderr}");
+    assert!(stderr.contains("add \"contract\" to converters under [documents]"), "{stderr}");
     assert_eq!(place.run(&["docs", "get", "docs", "a.note"]).stdout().trim(), "the words of a diary");
 
     let place = with_a_strangers_gate("[documents]\nconverters = [\"contract\", \"converter\"]\n");
@@ -133,10 +133,10 @@ fn a_file_with_the_name_of_the_shipped_converter_is_not_run_either() {
         fs::rename(place.path("gates/contract.wasm"), place.path("gates/converter.wasm")).expect("renamed");
         place.write("docs/page.html", "<p>Sage likes chalk.</p>");
         let folder = place.path("docs").display().to_string();
-        let said = place.run(&["docs", "add", &folder, "--name", "docs"]).stderr();
+        let stderr = place.run(&["docs", "add", &folder, "--name", "docs"]).stderr();
         assert!(
-            said.contains("has the name of the shipped gate 'converter', which converts instead"),
-            "{said}"
+            stderr.contains("has the name of the shipped gate 'converter', which converts instead"),
+            "{stderr}"
         );
         assert_eq!(place.run(&["docs", "get", "docs", "a.note"]).stdout().trim(), "the words of a diary");
         assert_eq!(place.run(&["docs", "get", "docs", "page.html"]).stdout().trim(), "Sage likes chalk.");
@@ -145,14 +145,16 @@ fn a_file_with_the_name_of_the_shipped_converter_is_not_run_either() {
 
 #[test]
 fn a_wrong_name_of_a_converter_is_an_error() {
-    for (name, said) in [
+    for (name, expected) in [
         ("convreter", "Did you mean 'converter'?"),
         ("echo", "gate 'echo' converts no documents: it does not export `convert`"),
     ] {
         let place = with_a_strangers_gate(&format!("[documents]\nconverters = [\"{name}\"]\n"));
         let ran = place.run(&["docs", "add", &place.path("docs").display().to_string()]);
         assert!(
-            ran.code() == 1 && ran.stderr().contains("documents.converters: ") && ran.stderr().contains(said),
+            ran.code() == 1
+                && ran.stderr().contains("documents.converters: ")
+                && ran.stderr().contains(expected),
             "{}",
             ran.stderr()
         );
@@ -167,14 +169,14 @@ fn a_limit_costs_one_file_and_keeps_its_document() {
     assert_eq!(add(&place)["report"]["added"], 2);
     place.write("docs/page.html", format!("<p>{}</p>", "The moon. ".repeat(300_000)));
     place.write("docs/plain.md", "# Changed\n");
-    for (limit, said) in [
+    for (limit, expected) in [
         ("memory = \"4 MiB\"", "gate 'converter' ran out of memory: its limit is 4 MiB"),
         ("time = \"1 ms\"", "took gate 'converter' longer than 0.001 s"),
     ] {
         place.write("presets.toml", format!("[gates.converter]\nlimits = {{ {limit} }}\n"));
         let report = add(&place);
         let skipped = reasons(&report, "skipped");
-        assert!(skipped[0].0 == "page.html" && skipped[0].1.starts_with(said), "{skipped:?}");
+        assert!(skipped[0].0 == "page.html" && skipped[0].1.starts_with(expected), "{skipped:?}");
         assert!(skipped[0].1.contains("[gates.converter]"), "{skipped:?}");
         assert_eq!(place.run(&["docs", "get", "docs", "page.html"]).stdout().trim(), "The sun.");
     }

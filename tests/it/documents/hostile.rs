@@ -44,7 +44,7 @@ fn any_query_is_a_query() {
 }
 
 #[test]
-fn documents_made_to_break_it_are_left_out_and_said_or_read_as_text() {
+fn hostile_documents_are_skipped_and_reported_or_read_as_text() {
     let place = place();
     place.write("docs/huge.md", "word ".repeat(10_000_000));
     place.write("docs/line.txt", format!("needle {}", "hay ".repeat(500_000)));

@@ -19,8 +19,8 @@ const QUESTION: &str = "how is the pressure sensor calibrated?";
 const WRITTEN: &str = "# Manual of the Brewing Machine\n\nTurn the brass screw until the gauge shows 2.75 bar. \
                        Then wait for ninety seconds. It takes 4711 minutes in all. Call Ferdinand if it drifts.\n";
 
-fn failed(why: &str) -> Value {
-    json!([format!("The language model did not shorten it ({why}); the extractor did.")])
+fn failed(reason: &str) -> Value {
+    json!([format!("The language model did not shorten it ({reason}); the extractor did.")])
 }
 
 fn host(wire: Wire, provider: &Provider, time: &str) -> (Place, Client) {

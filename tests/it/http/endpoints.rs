@@ -20,27 +20,30 @@ fn a_path_is_a_call_of_the_tool_that_its_preset_has() {
     let host = Http::start(&place, "one", &[]);
     let query = json!({"query": "anything"});
     for path in ["/mcp/tools/search", "/mcp/p/one/tools/search"] {
-        let (status, told) = post(&host, path, &query, &[]);
-        assert_eq!(status, 200, "{told}");
-        assert!(told.is_object() && told.get("content").is_none(), "data, and no result around it: {told}");
+        let (status, body) = post(&host, path, &query, &[]);
+        assert_eq!(status, 200, "{body}");
+        assert!(body.is_object() && body.get("content").is_none(), "data, and no result around it: {body}");
     }
-    let (status, told) = post(&host, "/mcp/tools/call", &query, &[]);
-    assert_eq!((status, &told["isError"]), (200, &json!(false)), "{told}");
-    assert_eq!(told["content"][0]["type"], "text");
+    let (status, body) = post(&host, "/mcp/tools/call", &query, &[]);
+    assert_eq!((status, &body["isError"]), (200, &json!(false)), "{body}");
+    assert_eq!(body["content"][0]["type"], "text");
 }
 
 #[test]
 fn what_is_wrong_has_a_status_and_the_parts_of_a_fault() {
     let place = Place::with(PRESETS, &["kg", "echo"]);
     let host = Http::start(&place, "one", &[]);
-    let (status, told) = post(&host, "/mcp/tools/search", &json!({"query": 5}), &[]);
-    assert_eq!((status, &told["error"]["type"]), (400, &json!("VALIDATION")), "{told}");
-    let (status, told) = post(&host, "/mcp/tools/search", &json!([]), &[]);
-    assert_eq!(status, 400, "{told}");
-    assert!(told["error"]["message"].as_str().is_some_and(|why| why.contains("not a JSON object")), "{told}");
-    let (status, told) = post(&host, "/mcp/p/none/tools/search", &json!({"query": "x"}), &[]);
-    assert_eq!(status, 404, "{told}");
-    assert_eq!(told["error"]["message"], "preset 'none' has no tool 'search_tools'");
+    let (status, body) = post(&host, "/mcp/tools/search", &json!({"query": 5}), &[]);
+    assert_eq!((status, &body["error"]["type"]), (400, &json!("VALIDATION")), "{body}");
+    let (status, body) = post(&host, "/mcp/tools/search", &json!([]), &[]);
+    assert_eq!(status, 400, "{body}");
+    assert!(
+        body["error"]["message"].as_str().is_some_and(|reason| reason.contains("not a JSON object")),
+        "{body}"
+    );
+    let (status, body) = post(&host, "/mcp/p/none/tools/search", &json!({"query": "x"}), &[]);
+    assert_eq!(status, 404, "{body}");
+    assert_eq!(body["error"]["message"], "preset 'none' has no tool 'search_tools'");
     assert_eq!(post(&host, "/mcp/servers", &json!({}), &[]).0, 405);
     assert_eq!(post(&host, "/mcp/p/nobody/tools/search", &json!({}), &[]).0, 404);
     assert_eq!(post(&host, "/mcp/tools/nothing", &json!({}), &[]).0, 404);

@@ -77,11 +77,11 @@ fn a_failure_is_json_too_where_the_log_is() {
     let place = Place::with(PRESETS, &["echo"]);
     let ran = place.run(&["serve", "--preset", "two", "--log-format", "json"]);
     assert_eq!(ran.code(), 2);
-    let told: Value = serde_json::from_str(ran.stderr().trim()).expect("one line of JSON");
-    assert_eq!(told["level"], "ERROR", "{told}");
+    let event: Value = serde_json::from_str(ran.stderr().trim()).expect("one line of JSON");
+    assert_eq!(event["level"], "ERROR", "{event}");
     assert!(
-        told["message"].as_str().is_some_and(|message| message.contains("unknown preset 'two'")),
-        "{told}"
+        event["message"].as_str().is_some_and(|message| message.contains("unknown preset 'two'")),
+        "{event}"
     );
 }
 

@@ -33,10 +33,10 @@ fn foreign_hosts_and_pages_are_refused_on_every_path() {
     for path in PATHS {
         for method in ["GET", "POST", "OPTIONS"] {
             for (status, headers) in &cases {
-                let came =
+                let response =
                     host.say(format!("{method} {path} HTTP/1.1\r\n{headers}\r\ncontent-length: 0\r\n\r\n"));
-                assert_eq!(came.status, *status, "{method} {path} {headers}: {came:?}");
-                assert!(!came.head.contains("access-control"), "{came:?}");
+                assert_eq!(response.status, *status, "{method} {path} {headers}: {response:?}");
+                assert!(!response.head.contains("access-control"), "{response:?}");
             }
         }
         let whole = host.say(format!("GET http://evil.example{path} HTTP/1.1\r\n{own}\r\n\r\n"));
@@ -120,8 +120,9 @@ fn a_refusal_waits_for_no_body() {
     for (status, headers) in
         [(401, format!("host: {address}\r\nauthorization: Bearer wrong")), (403, "host: evil.example".into())]
     {
-        let came = host.say(format!("POST /mcp HTTP/1.1\r\n{headers}\r\ncontent-length: 1000000\r\n\r\n{{"));
-        assert_eq!(came.status, status, "{came:?}");
+        let response =
+            host.say(format!("POST /mcp HTTP/1.1\r\n{headers}\r\ncontent-length: 1000000\r\n\r\n{{"));
+        assert_eq!(response.status, status, "{response:?}");
     }
 }
 
@@ -137,8 +138,8 @@ fn probes_need_no_token_and_tell_no_secret() {
     let health = ask("GET", "/healthz");
     assert_eq!((health.status, health.body.as_str()), (200, r#"{"status":"ok"}"#), "{health:?}");
     let ready = ask("GET", "/readyz");
-    let told = r#"{"status":"degraded","presets":1,"not_served":["broken"]}"#;
-    assert_eq!((ready.status, ready.body.as_str()), (200, told), "{ready:?}");
+    let expected = r#"{"status":"degraded","presets":1,"not_served":["broken"]}"#;
+    assert_eq!((ready.status, ready.body.as_str()), (200, expected), "{ready:?}");
     assert_eq!(ask("HEAD", "/healthz").status, 200);
     assert_eq!(ask("POST", "/readyz").status, 405);
     assert_eq!(ask("GET", "/mcp").status, 401);

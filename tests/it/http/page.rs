@@ -7,7 +7,7 @@ const BROWSER: (&str, &str) = ("accept", "text/html,application/xhtml+xml,applic
 
 const PRESETS: &str = "[presets.one]\ngates.echo = {}\n[presets.broken]\ngates.missing = {}\n";
 
-fn open(host: &Http, method: &str, path: &str) -> crate::support::http::Came {
+fn open(host: &Http, method: &str, path: &str) -> crate::support::http::Response {
     let (name, value) = BROWSER;
     host.say(format!(
         "{method} {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n{name}: {value}\r\n\r\n",

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::{STATELESS, list};
 use crate::support::{
     Client, Http, Place,
-    http::{Came, came},
+    http::{Response, read_response},
     server::read,
 };
 
@@ -112,7 +112,7 @@ fn release(mut held: TcpStream) {
         .expect("an answer");
 }
 
-fn not_ready(host: &Http) -> Came {
+fn not_ready(host: &Http) -> Response {
     loop {
         let ready = host.send("GET", "/readyz", &[], "");
         if ready.status != 200 {
@@ -148,7 +148,7 @@ fn calls_over_http_end_before_their_host_does() {
             release(held);
         }
         for stream in [in_session, alone] {
-            let answer = came(stream);
+            let answer = read_response(stream);
             assert!(answer.status == 200 && answer.body.contains("released"), "{name}: {answer:?}");
         }
         assert!(host.log().contains("a second signal stops them immediately"), "{}", host.log());
@@ -170,14 +170,14 @@ fn calls_over_http_that_have_no_time_to_end_get_an_error() {
     let start = Instant::now();
     signal(host.pid(), "TERM");
     for stream in [in_session, alone] {
-        let answer = came(stream);
+        let answer = read_response(stream);
         assert_eq!(answer.status, 200, "{answer:?}");
         let error = answer.body.lines().find(|line| line.contains(r#""error""#)).expect("an error");
         let error = error.strip_prefix("data:").unwrap_or(error).trim();
         let error: Value = serde_json::from_str(error).expect("JSON");
         assert_eq!((&error["id"], &error["error"]["code"]), (&json!(1), &json!(-32603)), "{error}");
-        let why = error["error"]["message"].as_str().expect("a message");
-        assert!(why.starts_with("the host shut down before this request finished"), "{why}");
+        let reason = error["error"]["message"].as_str().expect("a message");
+        assert!(reason.starts_with("the host shut down before this request finished"), "{reason}");
     }
     let (code, took) = (host.ended(), start.elapsed());
     assert!(code == Some(0) && took < SOON, "{code:?} after {took:?}");

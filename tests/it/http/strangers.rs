@@ -10,7 +10,7 @@ use std::{
 use serde_json::{Value, json};
 
 use super::{STATELESS, TOKEN, list};
-use crate::support::{Http, Place, http::came, place::binary};
+use crate::support::{Http, Place, http::read_response, place::binary};
 
 const PRESETS: &str = "[presets.one]\ngates.echo = {}\n";
 
@@ -115,7 +115,7 @@ fn more_clients_than_places_are_all_answered() {
 fn who_does_not_finish_a_request_is_let_go() {
     let place = place("header_timeout = \"200 ms\"\nbody_timeout = \"300 ms\"\nidle_timeout = \"200 ms\"");
     let host = Http::start(&place, "one", &[]);
-    let silent = came(host.connect());
+    let silent = read_response(host.connect());
     assert_eq!((silent.status, silent.body.as_str()), (0, ""), "{silent:?}");
     let slow = host.say("POST /mcp HTTP/1.1\r\nhost: local");
     assert!(slow.status == 0 || slow.status == 408, "{slow:?}");
@@ -134,8 +134,8 @@ fn headers_without_end_are_refused() {
     let place = place("");
     let host = Http::start(&place, "one", &[]);
     let line = format!("x-long: {}\r\n", "x".repeat(1_000));
-    let came = host.say(format!("GET /healthz HTTP/1.1\r\nhost: localhost\r\n{}\r\n", line.repeat(90)));
-    assert_eq!(came.status, 431, "{came:?}");
+    let response = host.say(format!("GET /healthz HTTP/1.1\r\nhost: localhost\r\n{}\r\n", line.repeat(90)));
+    assert_eq!(response.status, 431, "{response:?}");
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn who_does_not_read_a_reply_is_let_go() {
     let request = format!("{}mcp-name: big\r\n\r\n{body}", head(&host, "tools/call", body.len()));
     stream.write_all(request.as_bytes()).expect("a request");
     host.log_with("the client does not read its reply");
-    let cut = came(stream);
+    let cut = read_response(stream);
     assert!(cut.body.len() < 15 << 20, "{} bytes", cut.body.len());
 }
 
@@ -165,7 +165,7 @@ fn a_silent_stream_of_changes_outlives_every_timeout() {
     let events = host.events("/mcp", &session);
     // Each iteration waits until the host closes a silent connection.
     for _ in 0..5 {
-        assert_eq!(came(host.connect()).status, 0);
+        assert_eq!(read_response(host.connect()).status, 0);
     }
     place.write("presets.toml", presets.replace("gates.echo = {}", "gates.echo = {}\ndeny = [\"big\"]"));
     assert_eq!(events.next()["method"], "notifications/tools/list_changed");

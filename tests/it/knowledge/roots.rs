@@ -67,20 +67,20 @@ fn a_denial_says_the_same_whether_the_path_exists_or_not() {
     ];
     for (tool, arguments) in asks {
         // The error must not depend on the file type or on whether the path exists.
-        let mut told = |path: &str| {
+        let mut denial = |path: &str| {
             let text = client.fails(tool, arguments(path)).replace(path, "*");
             ["there", "file", "link", "nowhere"]
                 .iter()
                 .fold(text, |text, name| text.replace(&format!("outside/{name}"), "*"))
         };
-        let nothing = told(&absolute("outside/nowhere"));
+        let nothing = denial(&absolute("outside/nowhere"));
         assert!(nothing.contains("is outside the wiki folders"), "{nothing}");
         for there in ["outside/there", "outside/file", "outside/link"] {
-            assert_eq!(told(&absolute(there)), nothing, "{tool}: {there}");
+            assert_eq!(denial(&absolute(there)), nothing, "{tool}: {there}");
         }
-        let nothing = told("outside/nowhere");
+        let nothing = denial("outside/nowhere");
         for there in ["outside/there", "outside/file", "wiki/../outside/there"] {
-            assert_eq!(told(there), nothing, "{tool}: {there}");
+            assert_eq!(denial(there), nothing, "{tool}: {there}");
         }
     }
 }

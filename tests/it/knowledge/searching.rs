@@ -74,7 +74,7 @@ fn the_best_pages_come_whole_from_idea_and_code() {
 }
 
 #[test]
-fn how_well_the_best_hit_fits_is_said_in_words_and_unknown_words_come_first() {
+fn the_fit_of_the_best_hit_is_stated_in_words_and_unknown_words_come_first() {
     let place = sample();
     let mut client = Client::start(&place, "full");
     let text = client.text("search_knowledge", json!({"query": "Circuit_Breaking"}));
@@ -143,15 +143,15 @@ fn a_command_says_where_the_pages_are_if_its_own_data_folder_has_none() {
         [(0, ["kg", "search", "retry"]), (1, ["kg", "get", "Principle/Circuit_Breaking"])]
     {
         let ran = place.run(&arguments);
-        let said = ran.stderr();
-        assert_eq!(ran.code(), code, "{said}");
-        assert!(said.contains("holds no pages yet; `gatehouse kg index DIR` indexes a wiki"), "{said}");
+        let stderr = ran.stderr();
+        assert_eq!(ran.code(), code, "{stderr}");
+        assert!(stderr.contains("holds no pages yet; `gatehouse kg index DIR` indexes a wiki"), "{stderr}");
         assert!(
-            said.contains(&format!("{other} holds 28 pages; GATEHOUSE_STATE={other} selects it")),
-            "{said}"
+            stderr.contains(&format!("{other} holds 28 pages; GATEHOUSE_STATE={other} selects it")),
+            "{stderr}"
         );
     }
     place.run(&["kg", "index", &wiki, "--json"]).json();
-    let said = place.run(&["kg", "search", "retry"]).stderr();
-    assert!(!said.contains("holds"), "{said}");
+    let stderr = place.run(&["kg", "search", "retry"]).stderr();
+    assert!(!stderr.contains("holds"), "{stderr}");
 }

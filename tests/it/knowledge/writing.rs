@@ -66,7 +66,7 @@ fn the_same_id_from_two_folders_is_reported() {
 }
 
 #[test]
-fn namesakes_domains_and_edges_are_told() {
+fn namesakes_and_unknown_domains_and_edges_are_reported() {
     let place = indexed(&[
         ("principles/A.md", "# Principle: Shared\n[[domain::Caching]]\n[[depends_on::Principle:B]]\nOne.\n"),
         ("principles/B.md", "# Principle: Shared\nTwo.\n"),

@@ -34,7 +34,7 @@ impl Author {
         );
         let mut client = Client::raw(&self.place, &["serve", "--preset", "weather"], &[]);
         client.initialize_with("2025-11-25", json!({"elicitation": {}}));
-        for (answer, told) in [
+        for (answer, expected) in [
             (json!({"action": "accept", "content": {"sure": true}}), "{\"sure\":true}"),
             (json!({"action": "decline"}), "no"),
         ] {
@@ -44,7 +44,7 @@ impl Author {
             assert_eq!(asked["method"], "elicitation/create", "{asked}");
             assert_eq!(asked["params"]["message"], "Gate 'weather' asks: Burn it?");
             client.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": answer}));
-            assert_eq!(text_of(&client.answer(call)["result"]), told);
+            assert_eq!(text_of(&client.answer(call)["result"]), expected);
         }
         assert_eq!(client.close(), Some(0));
     }

@@ -38,12 +38,12 @@ fn a_gate_in_c_keeps_its_promises() {
     );
     author.runs(Command::new("make").arg("test"));
     author.built(author.build());
-    let said = author.place.run(&["gates", "build", "weather"]).stdout();
+    let stdout = author.place.run(&["gates", "build", "weather"]).stdout();
     assert!(
-        said.ends_with(
+        stdout.ends_with(
             "# The project's presets.toml has it: run `gatehouse serve` in its directory to serve it.\n"
         ),
-        "{said}"
+        "{stdout}"
     );
     author.passes_every_check();
     author.keeps_its_promises();
@@ -61,8 +61,8 @@ fn a_mistake_is_shown_as_the_compiler_says_it_and_replaces_nothing() {
     author.place.write("weather/more.c", "int more(void) { return nonsense; }\n");
     let ran = author.place.run(&["gates", "build", "weather"]);
     assert_eq!(ran.code(), 1);
-    let said = ran.stderr();
-    assert!(said.contains("more.c:1:25: error: use of undeclared identifier 'nonsense'"), "{said}");
-    assert!(said.contains("'clang' failed") && !said.contains("apt install"), "{said}");
+    let stderr = ran.stderr();
+    assert!(stderr.contains("more.c:1:25: error: use of undeclared identifier 'nonsense'"), "{stderr}");
+    assert!(stderr.contains("'clang' failed") && !stderr.contains("apt install"), "{stderr}");
     assert_eq!(fs::read(author.path("weather.wasm")).expect("there"), b"the last one that worked");
 }

@@ -18,11 +18,11 @@ impl Author {
 
     fn converts_cards(&self, mut build: Command) {
         let output = build.output().expect("run gatehouse");
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{said}");
-        let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-        let presets: toml::Table = told["presets"].as_str().expect("text").parse().expect("TOML");
-        assert_eq!(presets["documents"]["converters"][0].as_str(), Some("weather"), "{told}");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{stderr}");
+        let build_report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let presets: toml::Table = build_report["presets"].as_str().expect("text").parse().expect("TOML");
+        assert_eq!(presets["documents"]["converters"][0].as_str(), Some("weather"), "{build_report}");
         self.passes_every_check();
         let shown = self.place.run(&["gates", "inspect", "weather/weather.wasm"]);
         assert!(shown.stdout().contains("converts     recipe card (.card)"), "{}", shown.stdout());

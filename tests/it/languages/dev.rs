@@ -39,13 +39,13 @@ impl Dev {
 
     /// Reads output up to the first line that contains `wanted`, and returns all of it.
     fn says(&self, wanted: &str) -> String {
-        let mut said = String::new();
-        while !said.contains(wanted) {
+        let mut output = String::new();
+        while !output.contains(wanted) {
             let line = self.lines.recv_timeout(PATIENCE);
-            said += &line.unwrap_or_else(|error| panic!("no '{wanted}' ({error}) in:\n{said}"));
-            said.push('\n');
+            output += &line.unwrap_or_else(|error| panic!("no '{wanted}' ({error}) in:\n{output}"));
+            output.push('\n');
         }
-        said
+        output
     }
 }
 
@@ -69,17 +69,17 @@ fn an_edited_configuration_of_the_project_stops_it() {
     let presets = author.path("presets.toml");
     let text = fs::read_to_string(&presets).expect("presets.toml");
     fs::write(&presets, format!("{text}\n# edited\n")).expect("saved");
-    let said = refused(&author, "weather");
+    let error = refused(&author, "weather");
     assert!(
-        said.contains("it has changed since it was trusted; read it and run `gatehouse trust "),
-        "{said}"
+        error.contains("it has changed since it was trusted; read it and run `gatehouse trust "),
+        "{error}"
     );
     fs::remove_file(&presets).expect("removed");
     // The place's `presets.toml` is above the project and does not count.
-    let said = refused(&author, "weather");
+    let error = refused(&author, "weather");
     assert!(
-        said.contains("the project has no presets.toml, which sets the destination of its gate"),
-        "{said}"
+        error.contains("the project has no presets.toml, which sets the destination of its gate"),
+        "{error}"
     );
     for folder in [".cache/gatehouse/built-in", ".local/share/gatehouse/gates"] {
         assert!(!author.place.path(folder).exists(), "{folder}");
@@ -97,8 +97,8 @@ fn a_shipped_gate_is_never_replaced() {
     fs::write(author.path("presets.toml"), presets).expect("saved");
     let trusted = author.place.run(&["trust", "weather/presets.toml"]);
     assert_eq!(trusted.code(), 0, "{}", trusted.stderr());
-    let said = refused(&author, "weather");
-    assert!(said.contains("'kg' is the name of a shipped gate, which this one would replace"), "{said}");
+    let error = refused(&author, "weather");
+    assert!(error.contains("'kg' is the name of a shipped gate, which this one would replace"), "{error}");
     assert!(!author.path("gates/kg.wasm").exists());
 }
 
@@ -127,8 +127,11 @@ fn every_save_is_built_and_a_mistake_replaces_nothing() {
     fs::write(author.path("gate.c"), fs::read(author.path("gate.c")).expect("a source"))
         .expect("saved as it was");
     change("gate.c", "'maximum': 1000000,", "'maximum': 5000,");
-    let said = dev.says("~ tool 'convert': ");
-    assert!(said.starts_with("saved gate.c\nbuilt ") && said.contains("arguments (~celsius)"), "{said}");
+    let output = dev.says("~ tool 'convert': ");
+    assert!(
+        output.starts_with("saved gate.c\nbuilt ") && output.contains("arguments (~celsius)"),
+        "{output}"
+    );
     let second = fs::read(&component).expect("a component");
     assert_ne!(first, second);
 
@@ -156,8 +159,8 @@ fn a_host_that_serves_an_older_version_again_is_shown() {
     }
     let author = Author::new("c");
     let dev = Dev::start(&author);
-    let version = |said: String| {
-        let rest = said.rsplit_once(": version ").map(|(_, rest)| rest.to_owned());
+    let version = |output: String| {
+        let rest = output.rsplit_once(": version ").map(|(_, rest)| rest.to_owned());
         rest.and_then(|rest| rest.lines().next().map(str::to_owned)).expect("a version")
     };
     let first = version(dev.says(": version "));

@@ -23,9 +23,9 @@ fn a_missing_tool_is_named_with_the_way_to_get_it() {
     ] {
         let author = Author::new(language);
         let output = author.build().env("PATH", author.path("nothing")).output().expect("run gatehouse");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{language}: {said}");
-        assert!(said.contains(tool) && said.contains(install), "{language}: {said}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{language}: {stderr}");
+        assert!(stderr.contains(tool) && stderr.contains(install), "{language}: {stderr}");
     }
 }
 

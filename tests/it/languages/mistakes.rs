@@ -34,10 +34,10 @@ impl Author {
         fs::write(self.path(file), text.replacen(line, "", 1)).expect("written");
         self.built(self.build());
         let ran = self.place.run(&["gates", "check", "weather/weather.wasm", "--json"]);
-        let told: Value = serde_json::from_str(&ran.stdout()).expect("JSON");
-        assert_eq!((ran.code(), &told["passed"]), (1, &json!(false)), "{told:#}");
-        let said = told.to_string();
-        assert!(said.contains("Tool 'forecast' does not state its effect."), "{said}");
+        let report: Value = serde_json::from_str(&ran.stdout()).expect("JSON");
+        assert_eq!((ran.code(), &report["passed"]), (1, &json!(false)), "{report:#}");
+        let report_text = report.to_string();
+        assert!(report_text.contains("Tool 'forecast' does not state its effect."), "{report_text}");
     }
 }
 

@@ -36,8 +36,8 @@ fn a_gate_in_python_keeps_its_promises() {
     let path = author.path("weather.py");
     fs::write(&path, fs::read_to_string(&path).expect("a file") + LATE).expect("written");
     author.runs(Command::new(venv.join("bin/python")).args(["-m", "unittest"]));
-    let told = author.built(author.build());
-    let imports = told["imports"].as_array().expect("imports");
+    let report = author.built(author.build());
+    let imports = report["imports"].as_array().expect("imports");
     assert!(imports.iter().any(|name| name.as_str().is_some_and(|name| name.starts_with("wasi:sockets"))));
     author.passes_every_check();
     author.keeps_its_promises();

@@ -28,8 +28,8 @@ fn a_gate_in_rust_keeps_its_promises() {
     author.runs(Command::new(env!("CARGO")).args(["test", "--quiet"]).envs(cargo_environment()));
     let mut build = author.build();
     build.envs(cargo_environment());
-    let told = author.built(build);
-    assert_eq!(told["asks"], serde_json::json!(["http"]), "unused capabilities are not requested");
+    let report = author.built(build);
+    assert_eq!(report["asks"], serde_json::json!(["http"]), "unused capabilities are not requested");
     author.passes_every_check();
     author.keeps_its_promises();
 }

@@ -42,10 +42,10 @@ const maps = [...document.querySelectorAll('svg')].map(svg => {
   return {width: page.width, height: page.height, texts};
 });
 const style = getComputedStyle(document.body);
-const told = document.createElement('pre');
-told.id = 'told';
-told.textContent = JSON.stringify({maps, title: document.title, back: style.backgroundColor, text: style.color});
-document.body.append(told);
+const output = document.createElement('pre');
+output.id = 'measures';
+output.textContent = JSON.stringify({maps, title: document.title, back: style.backgroundColor, text: style.color});
+document.body.append(output);
 </script></body>";
 
 fn shown(browser: &Path, page: &Path, home: &Path, more: &[&str]) -> String {
@@ -57,9 +57,9 @@ fn shown(browser: &Path, page: &Path, home: &Path, more: &[&str]) -> String {
 }
 
 fn measured(document: &str) -> Value {
-    let told = document.split_once("<pre id=\"told\">").and_then(|(_, rest)| rest.split_once("</pre>"));
-    let told = told.expect("the ruler's words").0;
-    let plain = told.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
+    let text = document.split_once("<pre id=\"measures\">").and_then(|(_, rest)| rest.split_once("</pre>"));
+    let text = text.expect("the ruler's words").0;
+    let plain = text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
     serde_json::from_str(&plain).expect("JSON")
 }
 
@@ -95,12 +95,12 @@ fn a_browser_shows_every_word_in_its_box() {
     let open = page.replace(&format!("<meta http-equiv={policy}>"), "").replace("</body>", RULER);
     let copy = place.write("measured.html", open);
     for scheme in [&[][..], &["--force-dark-mode"]] {
-        let told = measured(&shown(&browser, &copy, &place.path(""), scheme));
-        assert_eq!(told["title"], "Gatehouse: presets and their access");
-        let (back, text) = (luminance(&told["back"]), luminance(&told["text"]));
+        let measures = measured(&shown(&browser, &copy, &place.path(""), scheme));
+        assert_eq!(measures["title"], "Gatehouse: presets and their access");
+        let (back, text) = (luminance(&measures["back"]), luminance(&measures["text"]));
         let contrast = (back.max(text) + 0.05) / (back.min(text) + 0.05);
         assert!(contrast >= 7.0 && (back < text) != scheme.is_empty(), "{contrast}");
-        let maps = told["maps"].as_array().expect("maps");
+        let maps = measures["maps"].as_array().expect("maps");
         assert_eq!(maps.len(), 2);
         for map in maps {
             no_word_is_out_of_place(map);

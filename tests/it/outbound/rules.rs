@@ -139,13 +139,17 @@ fn a_redirected_post_becomes_what_browsers_make_of_it() {
 #[test]
 fn inspect_shows_what_is_asked_and_whom_it_may_reach() {
     let place = Place::with("[gates.fetch.http]\n\"*.example.com\" = {}\n", &["fetch", "wasi-fetch"]);
-    let told = place.run(&["gates", "inspect", "fetch", "--json"]).json();
-    assert_eq!(told["asks"], json!(["http"]), "{told}");
-    assert_eq!((&told["granted"], &told["http"]), (&json!(["http"]), &json!(["*.example.com"])), "{told}");
+    let report = place.run(&["gates", "inspect", "fetch", "--json"]).json();
+    assert_eq!(report["asks"], json!(["http"]), "{report}");
+    assert_eq!(
+        (&report["granted"], &report["http"]),
+        (&json!(["http"]), &json!(["*.example.com"])),
+        "{report}"
+    );
     let text = place.run(&["gates", "inspect", "fetch"]).stdout();
     assert!(text.contains("http         *.example.com"), "{text}");
-    let told = place.run(&["gates", "inspect", "wasi-fetch", "--json"]).json();
-    assert_eq!((&told["asks"], &told["not_granted"]), (&json!(["http"]), &json!(["http"])), "{told}");
+    let report = place.run(&["gates", "inspect", "wasi-fetch", "--json"]).json();
+    assert_eq!((&report["asks"], &report["not_granted"]), (&json!(["http"]), &json!(["http"])), "{report}");
     let text = place.run(&["gates", "inspect", "wasi-fetch"]).stdout();
     let line = "not granted  http (write a block [gates.wasi-fetch.http] in presets.toml)";
     assert!(text.contains(line), "{text}");

@@ -28,8 +28,8 @@ fn a_secret_reaches_its_server_and_nobody_else() {
     assert!(led.starts_with(&format!("200 {}\n", server.url("/ok?token=[redacted]"))), "{led}");
     let log = client.log_with("request of a gate");
     assert!(log.contains("request of a gate"), "{log}");
-    for told in [text, led, client.log()] {
-        assert!(!told.contains(TOKEN) && !told.contains("s3cret"), "{told}");
+    for output in [text, led, client.log()] {
+        assert!(!output.contains(TOKEN) && !output.contains("s3cret"), "{output}");
     }
 }
 
@@ -40,9 +40,12 @@ fn a_secret_is_known_in_every_disguise_that_a_server_puts_it_in_by_itself() {
     let token = "S3cret&weather+'token";
     let (_place, mut client) =
         host_of("fetch", &block(&server, "WEATHER_TOKEN"), &[("WEATHER_TOKEN", token)]);
-    let told = fetch(&mut client, &server.url("/disguised"));
-    assert!(told.contains("<p>[redacted]</p> [redacted] [redacted]") && told.contains("x-kept: 1"), "{told}");
-    assert!(!told.to_lowercase().contains("s3cret"), "{told}");
+    let response = fetch(&mut client, &server.url("/disguised"));
+    assert!(
+        response.contains("<p>[redacted]</p> [redacted] [redacted]") && response.contains("x-kept: 1"),
+        "{response}"
+    );
+    assert!(!response.to_lowercase().contains("s3cret"), "{response}");
 }
 
 #[test]
@@ -50,9 +53,9 @@ fn what_is_compressed_unasked_is_read_before_it_is_handed_on() {
     let server = Server::start();
     let environment = [("WEATHER_TOKEN", TOKEN)];
     let (_place, mut client) = host_of("fetch", &block(&server, "WEATHER_TOKEN"), &environment);
-    let told = fetch(&mut client, &server.url("/gzip"));
-    assert!(told.ends_with("identity said Bearer [redacted]"), "{told}");
-    assert!(!told.contains("content-encoding"), "{told}");
+    let response = fetch(&mut client, &server.url("/gzip"));
+    assert!(response.ends_with("identity said Bearer [redacted]"), "{response}");
+    assert!(!response.contains("content-encoding"), "{response}");
     let (kind, text) = error(&mut client, "fetch", json!({"url": server.url("/br")}));
     assert!(kind == "UNAVAILABLE" && text.contains("unsupported encoding: br"), "{kind}: {text}");
 }
@@ -85,24 +88,24 @@ fn a_variable_that_is_not_set_stops_its_host_alone() {
     let (with, without) = (Server::start(), Server::start());
     let lines = [block(&with, "WEATHER_TOKEN"), format!("\"{}\" = {{}}\n", without.host())];
     let (place, mut client) = host_of("fetch", &lines.concat(), &[]);
-    let why = format!(
+    let reason = format!(
         "header Authorization for {} needs the environment variable WEATHER_TOKEN, which is not set",
         with.host()
     );
     let (kind, text) = error(&mut client, "fetch", json!({"url": with.url("/")}));
-    assert!(kind == "UNAVAILABLE" && text.contains(&why), "{kind}: {text}");
+    assert!(kind == "UNAVAILABLE" && text.contains(&reason), "{kind}: {text}");
     with.saw_nothing();
     assert!(fetch(&mut client, &without.url("/")).ends_with("ok"));
     let doctor = place.run(&["doctor"]);
     assert_eq!(doctor.code(), 0, "a warning is not a failure: {}", doctor.stdout());
-    assert!(doctor.stdout().contains(&format!("warn  gate fetch: {why}")), "{}", doctor.stdout());
-    let told = place.run(&["doctor", "--json"]).json();
-    let warned = told
+    assert!(doctor.stdout().contains(&format!("warn  gate fetch: {reason}")), "{}", doctor.stdout());
+    let checks = place.run(&["doctor", "--json"]).json();
+    let warned = checks
         .as_array()
         .expect("a list")
         .iter()
         .filter(|check| check["check"] == "gate fetch" && check["warning"].is_string());
-    assert_eq!(warned.count(), 1, "{told}");
+    assert_eq!(warned.count(), 1, "{checks}");
 }
 
 #[test]
@@ -117,8 +120,8 @@ fn a_secret_does_not_show_in_what_the_command_line_prints() {
         [&["doctor"][..], &["status"], &["gates", "inspect", "fetch", "--json"], &["presets", "show", "full"]]
     {
         let ran = place.command(command).env("WEATHER_TOKEN", TOKEN).output().expect("run gatehouse");
-        let said = [ran.stdout, ran.stderr].concat();
-        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&said));
-        assert!(!String::from_utf8_lossy(&said).contains("s3cret"), "{command:?}");
+        let output = [ran.stdout, ran.stderr].concat();
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&output));
+        assert!(!String::from_utf8_lossy(&output).contains("s3cret"), "{command:?}");
     }
 }

@@ -34,7 +34,7 @@ fn the_archive_runs_where_it_was_unpacked() {
 }
 
 #[test]
-fn a_first_start_maps_the_machine_code_that_came_along() {
+fn a_first_start_maps_the_machine_code_of_the_archive() {
     let packages = Packages::of(&["registry"]);
     let place = &packages.place;
     let program = place.path("small/gatehouse");

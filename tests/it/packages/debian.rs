@@ -2,7 +2,7 @@
 
 use std::{fs, process::Command};
 
-use super::{Packages, must, said};
+use super::{Packages, must, output_text};
 
 #[test]
 fn dpkg_installs_it_and_takes_it_away() {
@@ -45,7 +45,11 @@ fn verify_services(packages: &Packages) {
         command.arg(there).env("XDG_RUNTIME_DIR", packages.place.folder.path());
         match command.output() {
             Ok(ran) => {
-                assert!(ran.status.success() && said(&ran).trim().is_empty(), "{kind}: {}", said(&ran))
+                assert!(
+                    ran.status.success() && output_text(&ran).trim().is_empty(),
+                    "{kind}: {}",
+                    output_text(&ran)
+                )
             }
             Err(error) => {
                 eprintln!("SKIPPED: systemd does not check services here (systemd-analyze: {error})")

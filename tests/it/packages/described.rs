@@ -4,7 +4,7 @@ use std::{fs, process::Command};
 
 use serde_json::Value;
 
-use super::{Packages, must, said};
+use super::{Packages, must, output_text};
 use crate::support::installed;
 
 /// An image build needs the network, so a linter checks the Containerfile instead.
@@ -39,9 +39,9 @@ fn the_registry_entry_fits_the_schema_of_the_registry() {
         run.expect("skillsaw runs")
     };
     let fine = lint(&entry);
-    assert!(fine.status.success(), "{}", said(&fine));
+    assert!(fine.status.success(), "{}", output_text(&fine));
     let broken = lint(&entry.replace("positional", "postitional"));
-    assert!(!broken.status.success(), "it looks at the entry at all: {}", said(&broken));
+    assert!(!broken.status.success(), "it looks at the entry at all: {}", output_text(&broken));
 
     // The registry checks that the npm package names the entry.
     let entry: Value = serde_json::from_str(&entry).expect("JSON");

@@ -2,7 +2,7 @@
 
 use std::{fs, process::Command};
 
-use super::{Packages, must, said};
+use super::{Packages, must, output_text};
 
 fn npm(packages: &Packages, arguments: &[&str]) -> Command {
     let quiet = ["--offline", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"];
@@ -41,7 +41,7 @@ fn without_the_program_the_launcher_says_which_package_is_missing() {
     let program = packages.place.path("npm/node_modules/.bin/gatehouse");
     let ran = packages.command(&program, &["--version"]).output().expect("node runs");
     assert_eq!(ran.status.code(), Some(1));
-    let said = said(&ran);
-    assert!(said.contains(&native_name()) && said.contains("--omit=optional"), "{said}");
+    let text = output_text(&ran);
+    assert!(text.contains(&native_name()) && text.contains("--omit=optional"), "{text}");
     assert!(fs::read_dir(packages.place.path("npm/node_modules")).expect("modules").count() > 0);
 }

@@ -129,12 +129,12 @@ fn compare(found: &mut BTreeSet<String>, server: &str, name: &str, raw: &Value, 
 
 /// Returns `true` if everything that the server says of a tool is there. The rest are the protocol's defaults.
 fn keeps_annotations(before: &Value, after: &Value) -> bool {
-    let said: Map<_, _> = before.as_object().cloned().unwrap_or_default();
+    let annotations: Map<_, _> = before.as_object().cloned().unwrap_or_default();
     let is_implied = |hint: &str| {
-        said.get("readOnlyHint") == Some(&Value::Bool(true))
+        annotations.get("readOnlyHint") == Some(&Value::Bool(true))
             && matches!(hint, "destructiveHint" | "idempotentHint")
     };
-    said.iter().all(|(hint, value)| hint == "title" || is_implied(hint) || after[hint] == *value)
+    annotations.iter().all(|(hint, value)| hint == "title" || is_implied(hint) || after[hint] == *value)
 }
 
 /// Returns the value with addresses of interfaces as their server writes them.

@@ -21,9 +21,9 @@ fn refuses(fake: &Fake, reference: &str, more: &[&str]) -> String {
 fn refuses_manifest(manifest: impl Into<Vec<u8>>, kind: &'static str) -> String {
     let manifest = manifest.into();
     let fake = Fake::start(move |_| Answer::new(200, manifest.clone()).header("content-type", kind));
-    let said = refuses(&fake, &fake.reference(), &[]);
-    assert!(fake.seen().iter().all(|request| request.path.contains("/manifests/")), "{said}");
-    said
+    let stderr = refuses(&fake, &fake.reference(), &[]);
+    assert!(fake.seen().iter().all(|request| request.path.contains("/manifests/")), "{stderr}");
+    stderr
 }
 
 fn refuses_blob(answer: impl Fn(Vec<u8>) -> Answer + Send + 'static) -> String {
@@ -50,22 +50,22 @@ fn an_honest_registry_is_believed() {
 
 #[test]
 fn other_bytes_than_the_digest_says_are_refused() {
-    let said = refuses_blob(|mut gate| {
+    let stderr = refuses_blob(|mut gate| {
         gate[100] ^= 1;
         Answer::new(200, gate)
     });
-    says(&said, &["sent a component with SHA-256", "its manifest declares"]);
+    says(&stderr, &["sent a component with SHA-256", "its manifest declares"]);
 
     let gate = echo();
     let fake = Fake::start(honest(&manifest(&[layer(WASM, &gate)]), gate));
     let wanted = format!("sha256:{}", "0".repeat(64));
-    let said = refuses(&fake, &format!("{}@{wanted}", fake.reference()), &[]);
-    says(&said, &["sent manifest sha256:", &format!("instead of {wanted}")]);
+    let stderr = refuses(&fake, &format!("{}@{wanted}", fake.reference()), &[]);
+    says(&stderr, &["sent manifest sha256:", &format!("instead of {wanted}")]);
     assert!(fake.seen().iter().all(|request| request.path.contains("/manifests/")));
 
     let other = "1".repeat(64);
-    let said = refuses(&fake, &fake.reference(), &["--sha256", &other]);
-    says(&said, &[&format!("expected {other}")]);
+    let stderr = refuses(&fake, &fake.reference(), &["--sha256", &other]);
+    says(&stderr, &[&format!("expected {other}")]);
     assert!(fake.seen().iter().all(|request| request.path.contains("/manifests/")), "it need not be brought");
 }
 
@@ -75,17 +75,17 @@ fn more_or_less_than_declared_is_refused() {
         gate.extend([0; 100_000]);
         gate
     };
-    let said = refuses_blob(move |gate| Answer::new(200, longer(gate)));
-    says(&said, &["sent more than", "bytes for the component"]);
-    let said = refuses_blob(move |gate| Answer::new(200, longer(gate)).declaring(None));
-    says(&said, &["sent more than", "bytes for the component"]);
-    let said = refuses_blob(|gate| Answer::new(200, &gate[..1000]));
-    says(&said, &["sent 1000 bytes for the component; its manifest declares"]);
-    let said = refuses_blob(|gate| Answer::new(200, &gate[..1000]).declaring(Some(gate.len())));
-    says(&said, &["the component ended after"]);
-    let said = refuses_blob(|_| Answer::new(500, "\x1b[2Jdisk\nfull"));
-    says(&said, &["answered 500", " [2Jdisk full"]);
-    assert!(!said.contains('\x1b'), "a terminal would obey it");
+    let stderr = refuses_blob(move |gate| Answer::new(200, longer(gate)));
+    says(&stderr, &["sent more than", "bytes for the component"]);
+    let stderr = refuses_blob(move |gate| Answer::new(200, longer(gate)).declaring(None));
+    says(&stderr, &["sent more than", "bytes for the component"]);
+    let stderr = refuses_blob(|gate| Answer::new(200, &gate[..1000]));
+    says(&stderr, &["sent 1000 bytes for the component; its manifest declares"]);
+    let stderr = refuses_blob(|gate| Answer::new(200, &gate[..1000]).declaring(Some(gate.len())));
+    says(&stderr, &["the component ended after"]);
+    let stderr = refuses_blob(|_| Answer::new(500, "\x1b[2Jdisk\nfull"));
+    says(&stderr, &["answered 500", " [2Jdisk full"]);
+    assert!(!stderr.contains('\x1b'), "a terminal would obey it");
 }
 
 #[test]
@@ -112,14 +112,14 @@ fn what_holds_no_single_component_is_refused() {
 
 #[test]
 fn a_layer_that_is_no_gate_is_refused() {
-    for (wasm, why) in [
+    for (wasm, reason) in [
         (b"\0asm\x01\0\0\0".to_vec(), "is a core WebAssembly module"),
         (b"\0asm\x0d\0\x01\0".to_vec(), "is a component but not a gate"),
         (b"#!/bin/sh".to_vec(), "is not WebAssembly"),
         (echo()[..5000].to_vec(), "is not a valid component"),
     ] {
         let fake = Fake::start(honest(&manifest(&[layer(WASM, &wasm)]), wasm));
-        says(&refuses(&fake, &fake.reference(), &[]), &[why]);
+        says(&refuses(&fake, &fake.reference(), &[]), &[reason]);
     }
 }
 

@@ -50,15 +50,15 @@ fn a_password_opens_what_asks_for_it_and_is_not_shown() {
         let fake = Fake::start(guarded(challenge, admits, None));
         let place = Place::with(PRESETS, &[]);
         let add = ["gates", "add", &fake.reference()];
-        let said = run(&place, 1, &add).stderr();
-        says(&said, &["requires credentials", "GATEHOUSE_REGISTRY_USER", "docker login"]);
-        let said = run_with(&place, 1, &add, &WRONG).stderr();
-        says(&said, &["rejected the credentials"]);
-        assert!(!said.contains("sesame"), "{said}");
+        let stderr = run(&place, 1, &add).stderr();
+        says(&stderr, &["requires credentials", "GATEHOUSE_REGISTRY_USER", "docker login"]);
+        let stderr = run_with(&place, 1, &add, &WRONG).stderr();
+        says(&stderr, &["rejected the credentials"]);
+        assert!(!stderr.contains("sesame"), "{stderr}");
         let mut log = WRONG.to_vec();
         log.push(("GATEHOUSE_LOG", "trace"));
-        let said = run_with(&place, 1, &add, &log).stderr();
-        assert!(!said.contains("sesame") && !said.contains("YWxp"), "{said}");
+        let stderr = run_with(&place, 1, &add, &log).stderr();
+        assert!(!stderr.contains("sesame") && !stderr.contains("YWxp"), "{stderr}");
         run_with(&place, 0, &add, &ALI);
     }
 }

@@ -22,12 +22,12 @@ fn reference(fake: &Fake, name: &str) -> String {
 fn a_stranger_does_not_choose_whose_grants_he_gets() {
     let fake = registry();
     let place = Place::with(PRESETS, &["code"]);
-    let said = run(&place, 2, &["gates", "add", &reference(&fake, "idea")]).stderr();
-    says(&said, &["gate 'idea' already exists, and is granted knowledge:read", "--name idea"]);
-    let said = run(&place, 2, &["gates", "add", &reference(&fake, "code")]).stderr();
-    says(&said, &["gate 'code' already exists, and is granted nothing"]);
-    let said = run(&place, 2, &["gates", "add", &reference(&fake, "a.b")]).stderr();
-    says(&said, &["'a.b' cannot be the name of a gate", "--name"]);
+    let stderr = run(&place, 2, &["gates", "add", &reference(&fake, "idea")]).stderr();
+    says(&stderr, &["gate 'idea' already exists, and is granted knowledge:read", "--name idea"]);
+    let stderr = run(&place, 2, &["gates", "add", &reference(&fake, "code")]).stderr();
+    says(&stderr, &["gate 'code' already exists, and is granted nothing"]);
+    let stderr = run(&place, 2, &["gates", "add", &reference(&fake, "a.b")]).stderr();
+    says(&stderr, &["'a.b' cannot be the name of a gate", "--name"]);
     assert!(fake.seen().is_empty(), "nothing is brought before the name is clear");
     assert_eq!(presets(&place), PRESETS);
 
@@ -37,14 +37,14 @@ fn a_stranger_does_not_choose_whose_grants_he_gets() {
 }
 
 #[test]
-fn a_broken_file_or_none_is_said_before_anything_is_brought() {
+fn a_broken_or_missing_file_is_reported_before_anything_is_brought() {
     let fake = registry();
     let place = Place::with("[host]\ngatez = []\n", &[]);
-    let said = run(&place, 2, &["gates", "add", &reference(&fake, "echo")]).stderr();
-    says(&said, &["presets.toml:2:1: unknown key 'gatez'"]);
+    let stderr = run(&place, 2, &["gates", "add", &reference(&fake, "echo")]).stderr();
+    says(&stderr, &["presets.toml:2:1: unknown key 'gatez'"]);
     fs::remove_file(place.path("presets.toml")).expect("remove");
-    let said = run(&place, 2, &["gates", "add", &reference(&fake, "echo")]).stderr();
-    says(&said, &["there is no presets.toml", "--config FILE"]);
+    let stderr = run(&place, 2, &["gates", "add", &reference(&fake, "echo")]).stderr();
+    says(&stderr, &["there is no presets.toml", "--config FILE"]);
     assert!(fake.seen().is_empty());
     let file = place.write("elsewhere/other.toml", PRESETS);
     let config = file.to_str().expect("UTF-8");
@@ -91,8 +91,8 @@ fn a_link_stays_a_link_and_a_mode_a_mode() {
 fn a_file_beside_the_configuration_is_pinned_where_it_is() {
     let place = Place::with(PRESETS, &[]);
     place.write("mine/echo.wasm", echo());
-    let told = run(&place, 0, &["gates", "add", "mine/echo.wasm", "--json"]).json();
-    let sha256 = told["sha256"].as_str().expect("a digest");
+    let report = run(&place, 0, &["gates", "add", "mine/echo.wasm", "--json"]).json();
+    let sha256 = report["sha256"].as_str().expect("a digest");
     says(
         &presets(&place),
         &[&format!("[gates.echo]\ncomponent = \"mine/echo.wasm\"\nsha256 = \"{sha256}\"\n")],
@@ -124,18 +124,18 @@ fn a_file_from_elsewhere_is_copied_and_writes_over_nothing_of_others() {
     assert_eq!(tools(&place), ["wiki_idea_search"]);
 
     place.write("gates/echo.wasm", "my own work");
-    let said = run(&place, 2, &["gates", "add", &from("echo")]).stderr();
-    says(&said, &["gate 'echo' already exists"]);
-    let said = run(&place, 1, &["gates", "add", &from("echo"), "--name", "echo"]).stderr();
-    says(&said, &["gates/echo.wasm already exists with other content"]);
+    let stderr = run(&place, 2, &["gates", "add", &from("echo")]).stderr();
+    says(&stderr, &["gate 'echo' already exists"]);
+    let stderr = run(&place, 1, &["gates", "add", &from("echo"), "--name", "echo"]).stderr();
+    says(&stderr, &["gates/echo.wasm already exists with other content"]);
     assert_eq!(fs::read_to_string(place.path("gates/echo.wasm")).expect("the file"), "my own work");
 }
 
 #[test]
-fn nothing_to_install_is_said() {
+fn nothing_to_install_is_reported() {
     let place = Place::with(PRESETS, &[]);
     says(&run(&place, 0, &["gates", "add"]).stdout(), &["names no gate from a registry"]);
-    let gone = Fake::start(|_| Answer::new(404, ""));
-    let said = run(&place, 1, &["gates", "add", &gone.reference()]).stderr();
-    says(&said, &[&format!("{} not found", gone.reference())]);
+    let empty_registry = Fake::start(|_| Answer::new(404, ""));
+    let stderr = run(&place, 1, &["gates", "add", &empty_registry.reference()]).stderr();
+    says(&stderr, &[&format!("{} not found", empty_registry.reference())]);
 }

@@ -37,14 +37,14 @@ impl Registry {
             .spawn()
             .expect("start docker-registry");
         let mut stderr = BufReader::new(child.stderr.take().expect("stderr"));
-        let mut said = String::new();
+        let mut log = String::new();
         let address = loop {
             let mut line = String::new();
-            assert!(stderr.read_line(&mut line).expect("read stderr") > 0, "it ended: {said}");
+            assert!(stderr.read_line(&mut line).expect("read stderr") > 0, "it ended: {log}");
             if let Some((_, rest)) = line.split_once("listening on ") {
                 break rest.split('"').next().expect("an address").to_owned();
             }
-            said.push_str(&line);
+            log.push_str(&line);
         };
         // Drain the pipe, or the registry would block on it.
         std::thread::spawn(move || stderr.lines().map_while(Result::ok).for_each(drop));

@@ -24,9 +24,9 @@ fn a_gate_is_brought_again_by_its_tag_and_more_than_before_is_asked_about() {
     says(&asked.stderr(), &["no terminal to ask", "--yes"]);
     assert_eq!(presets(&place), before, "nothing is changed without an answer");
     let refused = run(&place, 1, &["gates", "update", "--json"]);
-    let told: Value = serde_json::from_str(&refused.stdout()).expect("JSON");
-    assert_eq!(told[0]["changed"], false);
-    assert!(told[0]["error"].as_str().is_some_and(|why| why.contains("asks for more")), "{told}");
+    let report: Value = serde_json::from_str(&refused.stdout()).expect("JSON");
+    assert_eq!(report[0]["changed"], false);
+    assert!(report[0]["error"].as_str().is_some_and(|reason| reason.contains("asks for more")), "{report}");
 
     let updated = run(&place, 0, &["gates", "update", "echo", "--yes"]);
     says(&updated.stdout(), &["sha256       ", "updated gate 'echo' to oci://", "/echo:1@sha256:"]);
@@ -36,7 +36,7 @@ fn a_gate_is_brought_again_by_its_tag_and_more_than_before_is_asked_about() {
 }
 
 #[test]
-fn what_cannot_be_brought_again_is_told_with_what_to_do() {
+fn what_cannot_be_brought_again_is_reported_with_what_to_do() {
     let Some(registry) = Registry::start("") else { return };
     let by_digest = publish(&registry, "echo", "echo:1");
     let place = Place::with(PRESETS, &[]);
@@ -62,8 +62,8 @@ fn a_gate_is_removed_with_its_file_and_every_line_that_names_it() {
     assert_eq!(presets(&place), PRESETS.replace("gates.echo = {}   # from a registry\n", ""));
     assert!(components(&place).is_empty());
 
-    let told = run(&place, 0, &["gates", "remove", "vices", "--yes", "--json"]).json();
-    assert_eq!((&told["taken_out"], told["deleted"].is_string()), (&json!([]), true), "{told}");
+    let report = run(&place, 0, &["gates", "remove", "vices", "--yes", "--json"]).json();
+    assert_eq!((&report["taken_out"], report["deleted"].is_string()), (&json!([]), true), "{report}");
     assert!(!place.path("gates/vices.wasm").exists());
     says(&run(&place, 2, &["gates", "remove", "vices", "--yes"]).stderr(), &["there is no gate 'vices'"]);
 }

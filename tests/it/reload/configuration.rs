@@ -16,7 +16,7 @@ fn an_edit_is_in_force_at_once_and_loses_no_call() {
     let mut flying: Vec<u64> = (0..16).map(|_| ask(&mut client)).collect();
     place.write("presets.toml", format!("{PRESETS}aliases = {{ say = \"echo\" }}\n"));
     let mut answered = 0;
-    while client.times_told() == 0 {
+    while client.list_changes() == 0 {
         let answer = client.answer(flying.remove(0));
         assert_eq!(answer["result"]["isError"], false, "{answer}");
         answered += 1;
@@ -27,16 +27,16 @@ fn an_edit_is_in_force_at_once_and_loses_no_call() {
     }
     assert_eq!(client.tools(), ["big", "echo", "say"]);
     assert_eq!(client.text("say", json!({"text": "hi"})), "hi");
-    assert!(answered > 0 && client.times_told() == 1);
+    assert!(answered > 0 && client.list_changes() == 1);
 }
 
 #[test]
-fn a_gate_that_no_preset_has_is_said() {
+fn a_gate_that_no_preset_has_is_logged() {
     let (place, client) = running_host();
     place.add_gate("shelf");
     let log = client.log_with("is not in any preset");
-    let said = "gates/shelf.wasm is not in any preset; to serve it, add to a preset: gates.shelf = {}";
-    assert!(log.contains(said), "{log}");
+    let message = "gates/shelf.wasm is not in any preset; to serve it, add to a preset: gates.shelf = {}";
+    assert!(log.contains(message), "{log}");
     assert!(!log.contains("echo.wasm is not in"), "{log}");
 }
 
@@ -44,7 +44,7 @@ fn a_gate_that_no_preset_has_is_said() {
 fn a_broken_edit_keeps_the_last_good_configuration() {
     let (place, mut client) = running_host();
     let good = fs::read_to_string(place.path("presets.toml")).expect("read");
-    for (broken, why) in [
+    for (broken, reason) in [
         ("[presets.one\n", "presets.toml:1:"),
         ("[presets.one]\ngatez = 1\n", "unknown key 'gatez'"),
         ("[presets.one]\ngates.echo = { prefix = 5 }\n", "prefix"),
@@ -53,7 +53,7 @@ fn a_broken_edit_keeps_the_last_good_configuration() {
         ("[presets.one]\ngates.ecko = {}\n", "unknown gate 'ecko'"),
     ] {
         place.write("presets.toml", broken);
-        client.log_with(why);
+        client.log_with(reason);
         assert_eq!(client.tools(), ["big", "echo"], "{broken}");
         assert_eq!(client.text("echo", json!({"text": "still"})), "still");
     }
@@ -66,14 +66,14 @@ fn a_broken_edit_keeps_the_last_good_configuration() {
     loop {
         let ran = place.run(&["status", "--json"]);
         assert_eq!(ran.code(), 2);
-        let told: serde_json::Value = serde_json::from_str(&ran.stdout()).expect("JSON");
-        let why = told["hosts"][0]["health"]["configuration"].as_str().unwrap_or_default().to_owned();
-        if why.contains("cycle") && why.contains("presets.toml") {
+        let report: serde_json::Value = serde_json::from_str(&ran.stdout()).expect("JSON");
+        let reason = report["hosts"][0]["health"]["configuration"].as_str().unwrap_or_default().to_owned();
+        if reason.contains("cycle") && reason.contains("presets.toml") {
             break;
         }
     }
     place.write("presets.toml", format!("{good}deny = [\"big\"]\n"));
-    client.told(1);
+    client.wait_for_list_changes(1);
     assert_eq!(client.tools(), ["echo"]);
     client.log_with("is in use");
 }
@@ -85,7 +85,7 @@ fn a_gate_may_come_after_the_preset_that_names_it() {
     client.log_with("unknown gate 'vices'");
     assert_eq!(client.tools(), ["big", "echo"]);
     place.add_gate("vices");
-    client.told(1);
+    client.wait_for_list_changes(1);
     assert_eq!(client.text("well_behaved", json!({})), "fine");
 }
 
@@ -95,12 +95,12 @@ fn a_gate_and_its_preset_may_change_together() {
     // Neither change fits the other's old state: the old gate lacks the alias' target, and the new gate rejects the old
     // one's parameter.
     place.write("presets.toml", "[presets.one]\ngates.echo = { prefix = \"a_\" }\n");
-    client.told(1);
+    client.wait_for_list_changes(1);
     assert_eq!(client.tools(), ["a_big", "a_echo"]);
     place.replace_gate("echo", &place.gate_bytes("vices"));
     client.log_with("the new version is refused");
     place.write("presets.toml", "[presets.one]\ngates.echo = {}\naliases = { good = \"well_behaved\" }\n");
-    client.told(2);
+    client.wait_for_list_changes(2);
     assert_eq!(client.text("good", json!({})), "fine");
     while status(&place)["hosts"][0]["health"]["gates"] != json!({}) {}
 }
@@ -117,10 +117,10 @@ fn grants_and_limits_follow_the_file() {
 }
 
 #[test]
-fn what_needs_a_new_start_is_said() {
+fn what_needs_a_new_start_is_reported() {
     let (place, mut client) = running_host();
     place.write("presets.toml", format!("[knowledge]\nwiki_roots = [\"wiki\"]\n{PRESETS}deny = [\"big\"]\n"));
-    client.told(1);
+    client.wait_for_list_changes(1);
     client.log_with("restart the host to apply the change");
     while status(&place)["hosts"][0]["health"]["restart"] != "knowledge" {}
 }

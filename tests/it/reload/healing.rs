@@ -29,7 +29,7 @@ fn a_former_version_comes_back_with_what_is_granted_now() {
     client.log_with(" is served again");
     assert!(client.fails("vice_ungranted", json!({})).contains("has no grant"));
     place.write("presets.toml", format!("{KEPT}deny = [\"vice_loop\"]\n"));
-    client.told(1);
+    client.wait_for_list_changes(1);
     let log = client.log();
     assert_eq!(log.matches("was reloaded").count(), 1, "{log}");
 }
@@ -40,7 +40,7 @@ fn a_former_version_does_not_come_back_past_a_pin() {
     let mut client = Client::start(&place, "one");
     client.tools();
     place.replace_gate("echo", &place.gate_bytes("vices"));
-    client.told(1);
+    client.wait_for_list_changes(1);
     let inspected = place.run(&["gates", "inspect", "echo", "--json"]).json();
     let pin = inspected["sha256"].as_str().expect("a digest").to_owned();
     place.write("presets.toml", format!("[gates.echo]\nsha256 = \"{pin}\"\n{KEPT}"));
@@ -92,10 +92,10 @@ fn a_gates_folder_that_is_put_in_the_place_of_another_is_followed() {
     fs::rename(place.path("next"), place.path("gates")).expect("rename");
     // Only the folder's content is watched, so a change of `presets.toml` triggers the check.
     place.write("presets.toml", format!("{KEPT}aliases = {{}}\n"));
-    client.told(1);
+    client.wait_for_list_changes(1);
     assert!(client.tools().contains(&"well_behaved".to_owned()));
     place.replace_gate("echo", &place.gate_bytes("echo"));
-    client.told(2);
+    client.wait_for_list_changes(2);
     assert_eq!(client.tools(), ["big", "echo"]);
 }
 
@@ -105,7 +105,7 @@ fn another_data_folder_waits_for_the_next_start() {
     let mut client = Client::start(&place, "one");
     client.tools();
     place.write("presets.toml", format!("[host]\nstate = \"elsewhere\"\n{KEPT}deny = [\"big\"]\n"));
-    client.told(1);
+    client.wait_for_list_changes(1);
     client.log_with("host.state changed in presets.toml");
     while status(&place)["hosts"][0]["health"]["restart"] != "host.state" {}
     assert!(!place.path("elsewhere").exists());

@@ -16,7 +16,7 @@ fn meta() -> serde_json::Value {
 }
 
 #[test]
-fn a_session_is_told_of_its_own_preset_only() {
+fn a_session_is_notified_of_its_own_preset_only() {
     let place = Place::with(PRESETS, &["echo", "vices"]);
     let host = Http::start(&place, "one", &[]);
     let (one, two) = (host.session("/mcp/p/one", &[]), host.session("/mcp/p/two", &[]));
@@ -79,5 +79,5 @@ fn a_subscription_hears_of_changes_over_stdio() {
         client.keep(message);
     }
     place.replace_gate("echo", &place.gate_bytes("vices"));
-    client.told(1);
+    client.wait_for_list_changes(1);
 }

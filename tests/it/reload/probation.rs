@@ -27,7 +27,7 @@ fn a_bad_version_is_rolled_back_though_its_file_is_touched_and_copied_again() {
     let (place, mut client) = running_host();
     let (gate, bad) = (place.path("gates/echo.wasm"), place.gate_bytes("vices"));
     put(&gate, &bad);
-    client.told(1);
+    client.wait_for_list_changes(1);
     trap(&mut client, 1);
     put(&gate, &bad);
     look(&place, &client, 1);
@@ -40,7 +40,7 @@ fn a_bad_version_is_rolled_back_though_its_file_is_touched_and_copied_again() {
         .expect("touch");
     look(&place, &client, 2);
     trap(&mut client, 1);
-    client.told(2);
+    client.wait_for_list_changes(2);
     assert_eq!(client.tools(), ["big", "echo"]);
     client.log_with(&rolled_back(&bad, &place.gate_bytes("echo")));
     put(&gate, &bad);
@@ -59,7 +59,7 @@ fn the_log_names_the_version_that_is_served_again_though_it_is_not_the_one_befor
     put(&gate, &variant(&echo, 1));
     client.log_with("gate 'echo' was reloaded");
     put(&gate, &bad);
-    client.told(1);
+    client.wait_for_list_changes(1);
     trap(&mut client, 3);
     client.log_with(&rolled_back(&bad, &echo));
     assert_eq!(client.tools(), ["big", "echo"]);
@@ -70,37 +70,37 @@ fn a_bad_version_is_rolled_back_though_its_file_goes_and_comes_back() {
     let (place, mut client) = running_host();
     let (gate, bad) = (place.path("gates/echo.wasm"), place.gate_bytes("vices"));
     put(&gate, &bad);
-    client.told(1);
+    client.wait_for_list_changes(1);
     trap(&mut client, 2);
     fs::remove_file(&gate).expect("remove");
-    client.told(2);
+    client.wait_for_list_changes(2);
     assert_eq!(client.tools(), [""; 0]);
     put(&gate, &bad);
-    client.told(3);
+    client.wait_for_list_changes(3);
     client.tools();
     trap(&mut client, 1);
-    client.told(4);
+    client.wait_for_list_changes(4);
     assert_eq!(client.tools(), ["big", "echo"]);
     // Removed and restored, the file brings back the version that was served then.
     fs::remove_file(&gate).expect("remove");
-    client.told(5);
+    client.wait_for_list_changes(5);
     assert_eq!(client.tools(), [""; 0]);
     put(&gate, &bad);
-    client.told(6);
+    client.wait_for_list_changes(6);
     assert_eq!(client.tools(), ["big", "echo"]);
 }
 
 #[test]
-fn a_bad_version_in_the_place_of_a_file_that_had_gone_is_rolled_back_too() {
+fn a_bad_version_in_the_place_of_a_removed_file_is_rolled_back_too() {
     let (place, mut client) = running_host();
     let gate = place.path("gates/echo.wasm");
     fs::remove_file(&gate).expect("remove");
-    client.told(1);
+    client.wait_for_list_changes(1);
     assert_eq!(client.tools(), [""; 0]);
     put(&gate, &place.gate_bytes("vices"));
-    client.told(2);
+    client.wait_for_list_changes(2);
     client.tools();
     trap(&mut client, 3);
-    client.told(3);
+    client.wait_for_list_changes(3);
     assert_eq!(client.tools(), ["big", "echo"]);
 }

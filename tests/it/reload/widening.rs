@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, Http, Place, http::Came};
+use crate::support::{Client, Http, Place, http::Response};
 
 const OPEN: &str =
     "[presets.reader]\ngates.echo = {}\ndeny = [\"big\"]\n[host]\ndefault_preset = \"reader\"\n";
@@ -21,8 +21,8 @@ fn guarded() -> Place {
 fn wait_for_refusal(place: &Place, words: &str) {
     loop {
         let status = place.run(&["status", "--json"]);
-        let told: Value = serde_json::from_str(&status.stdout()).expect("JSON");
-        let reason = &told["hosts"][0]["health"]["configuration"];
+        let report: Value = serde_json::from_str(&status.stdout()).expect("JSON");
+        let reason = &report["hosts"][0]["health"]["configuration"];
         if reason.as_str().is_some_and(|reason| reason.contains(words)) {
             return;
         }
@@ -95,7 +95,7 @@ fn a_host_that_had_auth_does_not_start_without_it() {
     let host = Http::with(&place, &[], &environment);
     place.write("presets.toml", OPEN);
     wait_for_refusal(&place, "[auth] is gone");
-    let Came { status, .. } =
+    let Response { status, .. } =
         host.say("POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
     assert_eq!(status, 401);
     drop(host);

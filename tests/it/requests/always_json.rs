@@ -23,25 +23,25 @@ fn faults_before_the_gate_are_json() {
     let place = shipped("[presets.proxy]", "[presets.proxy]", approve);
     let mut client = Client::start(&place, "gateway");
     let sent = json!({"intent": "QUERY", "action": "wiki_idea_search", "params": {"query": {"$artifact": "art-none"}}});
-    let told = answer(&client.call("request", sent));
+    let response = answer(&client.call("request", sent));
     assert_eq!(
-        told["request"],
+        response["request"],
         json!({"intent": "QUERY", "action": "wiki_idea_search", "effect": null}),
-        "{told}"
+        "{response}"
     );
-    assert!(told["error"]["message"].to_string().contains("art-none"), "{told}");
+    assert!(response["error"]["message"].to_string().contains("art-none"), "{response}");
 
     for arguments in [json!([1, 2]), json!("QUERY"), json!(5)] {
-        let came = client.request("tools/call", json!({"name": "request", "arguments": arguments}));
-        let told = answer(&came["result"]);
-        assert_eq!(told["error"]["type"], "VALIDATION", "{told}");
+        let reply = client.request("tools/call", json!({"name": "request", "arguments": arguments}));
+        let response = answer(&reply["result"]);
+        assert_eq!(response["error"]["type"], "VALIDATION", "{response}");
     }
     assert_eq!(client.close(), Some(0));
 
     let mut client = Client::start(&place, "asked");
-    let told = answer(&client.call("request", json!({"intent": "QUERY", "action": "wiki_idea_search"})));
-    assert_eq!(told["error"]["type"], "PERMISSION", "{told}");
-    assert!(told["error"]["message"].to_string().contains("requires user approval"), "{told}");
+    let response = answer(&client.call("request", json!({"intent": "QUERY", "action": "wiki_idea_search"})));
+    assert_eq!(response["error"]["type"], "PERMISSION", "{response}");
+    assert!(response["error"]["message"].to_string().contains("requires user approval"), "{response}");
 }
 
 #[test]
@@ -51,11 +51,15 @@ fn a_gate_out_of_memory_is_json() {
     let place = shipped(grants, &small, "");
     let mut client = Client::start(&place, "gateway");
     let params = json!({"query": "x".repeat(3_000_000)});
-    let told = answer(
+    let response = answer(
         &client.call("request", json!({"intent": "QUERY", "action": "wiki_idea_search", "params": params})),
     );
-    assert_eq!((&told["ok"], &told["request"]["intent"]), (&json!(false), &json!("QUERY")), "{told}");
-    assert!(told["error"]["message"].to_string().contains("memory"), "{told}");
-    let told = answer(&client.call("request", json!({"intent": "QUERY", "action": "nothing"})));
-    assert_eq!(told["error"]["type"], "VALIDATION", "{told}");
+    assert_eq!(
+        (&response["ok"], &response["request"]["intent"]),
+        (&json!(false), &json!("QUERY")),
+        "{response}"
+    );
+    assert!(response["error"]["message"].to_string().contains("memory"), "{response}");
+    let response = answer(&client.call("request", json!({"intent": "QUERY", "action": "nothing"})));
+    assert_eq!(response["error"]["type"], "VALIDATION", "{response}");
 }

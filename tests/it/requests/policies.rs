@@ -43,22 +43,26 @@ fn calls(place: &Place) -> String {
 fn the_file_says_what_a_tool_without_annotations_does() {
     let tools = json!([tool("rename", json!({})), tool("find", json!({}))]);
     let bare = place(&tools, "");
-    let told = request(&bare, "MODIFY", "s/rename", json!({}));
+    let response = request(&bare, "MODIFY", "s/rename", json!({}));
     assert_eq!(
-        told["error"]["type"], "PERMISSION",
-        "without an annotation it counts as the strongest: {told}"
+        response["error"]["type"], "PERMISSION",
+        "without an annotation it counts as the strongest: {response}"
     );
 
     let rules = "[servers.s.tools.rename]\neffect = \"mutating\"\ndry_run = \"preview\"\ntarget = \"symbol\"\nprecheck = \"find\"\n\
         [servers.s.tools.find]\neffect = \"read-only\"\n";
     let place = place(&tools, rules);
     let reply = json!({"symbol": "x", "reply": {"found": true}});
-    let told = request(&place, "QUERY", "s/find", reply.clone());
-    assert_eq!((&told["ok"], &told["result"]["data"]["found"]), (&json!(true), &json!(true)), "{told}");
-    let told = request(&place, "QUERY", "s/rename", json!({}));
-    assert!(told["error"]["message"].to_string().contains("requires effect MUTATING"), "{told}");
-    let told = request(&place, "MODIFY", "s/rename", reply);
-    assert_eq!(told["ok"], true, "{told}");
+    let response = request(&place, "QUERY", "s/find", reply.clone());
+    assert_eq!(
+        (&response["ok"], &response["result"]["data"]["found"]),
+        (&json!(true), &json!(true)),
+        "{response}"
+    );
+    let response = request(&place, "QUERY", "s/rename", json!({}));
+    assert!(response["error"]["message"].to_string().contains("requires effect MUTATING"), "{response}");
+    let response = request(&place, "MODIFY", "s/rename", reply);
+    assert_eq!(response["ok"], true, "{response}");
     let rehearsed = requested(
         &place,
         &json!({"intent": "MODIFY", "action": "s/rename", "params": {"reply": {}}, "constraints": {"dry_run": true}}),
@@ -78,16 +82,25 @@ fn what_is_to_be_changed_is_looked_up_first() {
     let rules = "[servers.s.tools.rename]\neffect = \"mutating\"\ntarget = \"text\"\nprecheck = \"fails\"\n\
         [servers.s.tools.fails]\neffect = \"read-only\"\n";
     let place = place(&tools, rules);
-    let told = request(&place, "MODIFY", "s/rename", json!({"text": "x", "reply": {}}));
-    assert_eq!(told["error"]["type"], "VALIDATION", "{told}");
-    assert!(told["error"]["message"].to_string().contains("did not pass 'fails': not today"), "{told}");
+    let response = request(&place, "MODIFY", "s/rename", json!({"text": "x", "reply": {}}));
+    assert_eq!(response["error"]["type"], "VALIDATION", "{response}");
+    assert!(
+        response["error"]["message"].to_string().contains("did not pass 'fails': not today"),
+        "{response}"
+    );
     assert_eq!(calls(&place).lines().count(), 1, "the tool itself was not called");
     let presets = std::fs::read_to_string(place.path("presets.toml")).expect("presets.toml");
     place.write("presets.toml", presets.replace("precheck = \"fails\"", "precheck = \"gone\""));
-    let told = request(&place, "MODIFY", "s/rename", json!({"text": "x", "reply": {}}));
-    let why = "cannot check 'rename' with 'gone': ";
-    assert!(told["error"]["message"].as_str().is_some_and(|message| message.starts_with(why)), "{told}");
-    assert_eq!(told["error"]["suggestion"], "Correct precheck under [servers.s.tools.rename].", "{told}");
+    let response = request(&place, "MODIFY", "s/rename", json!({"text": "x", "reply": {}}));
+    let reason = "cannot check 'rename' with 'gone': ";
+    assert!(
+        response["error"]["message"].as_str().is_some_and(|message| message.starts_with(reason)),
+        "{response}"
+    );
+    assert_eq!(
+        response["error"]["suggestion"], "Correct precheck under [servers.s.tools.rename].",
+        "{response}"
+    );
     assert_eq!(calls(&place).lines().count(), 1, "not called without its check either");
 }
 
@@ -150,8 +163,8 @@ fn a_tool_that_was_not_listed_for_a_while_does_not_come_back_weaker() {
     now_lists(json!([tool("t", json!({}))]));
     now_lists(json!([]));
     now_lists(json!([tool("t", json!({"readOnlyHint": true}))]));
-    let told = request(&place, "QUERY", "s/t", json!({"reply": {}}));
-    assert_eq!(told["error"]["type"], "PERMISSION", "{told}");
+    let response = request(&place, "QUERY", "s/t", json!({"reply": {}}));
+    assert_eq!(response["error"]["type"], "PERMISSION", "{response}");
 }
 
 #[test]
@@ -161,8 +174,11 @@ fn lines_that_cannot_hold_are_in_the_log() {
     let place = place(&json!([tool("rename", json!({}))]), rules);
     let mut client = Client::start(&place, "gateway");
     let sent = json!({"intent": "EXECUTE", "action": "s/rename", "constraints": {"dry_run": true}});
-    let told = super::requested(&mut client, sent);
-    assert!(told["error"]["message"].to_string().contains("does not support constraints.dry_run"), "{told}");
+    let response = super::requested(&mut client, sent);
+    assert!(
+        response["error"]["message"].to_string().contains("does not support constraints.dry_run"),
+        "{response}"
+    );
     client.log_with("tool 'rename' has no boolean argument 'symbol', so dry_run is not used");
     client.log_with("the server lists no tool 'renam'. Did you mean 'rename'?");
     assert_eq!(calls(&place), "");

@@ -66,19 +66,23 @@ fn no_way_to_a_tool_leads_around_a_step() {
     let (done, analyzed) = (work.root().join(".refactor-done"), work.root().join(".analysis-done"));
     let mut client = Client::start(&work.place, "work");
     for (tool, arguments) in ways(None) {
-        let told = client.call(tool, arguments.clone());
-        assert!(told.to_string().contains(".analysis-done"), "{tool} {arguments}: {told}");
+        let result = client.call(tool, arguments.clone());
+        assert!(result.to_string().contains(".analysis-done"), "{tool} {arguments}: {result}");
         assert!(!done.exists(), "{tool} {arguments}");
     }
     // Reading is not a step; a request with the intent takes the first step.
     assert!(!client.call("list_mcp_servers", json!({})).to_string().contains("requires the mark"));
-    let told = requested(&mut client, json!({"intent": "ANALYZE", "action": "list_mcp_servers"}));
-    assert_eq!((&told["ok"], &told["meta"]["marks"]), (&json!(true), &json!([".analysis-done"])), "{told}");
+    let response = requested(&mut client, json!({"intent": "ANALYZE", "action": "list_mcp_servers"}));
+    assert_eq!(
+        (&response["ok"], &response["meta"]["marks"]),
+        (&json!(true), &json!([".analysis-done"])),
+        "{response}"
+    );
     assert!(analyzed.exists());
     for (tool, arguments) in ways(None) {
-        let told = client.call(tool, arguments.clone());
-        assert_ne!(told["isError"], true, "{tool} {arguments}: {told}");
-        assert!(done.exists(), "{tool} {arguments}: {told}");
+        let result = client.call(tool, arguments.clone());
+        assert_ne!(result["isError"], true, "{tool} {arguments}: {result}");
+        assert!(done.exists(), "{tool} {arguments}: {result}");
         std::fs::remove_file(&done).expect("removed");
     }
 }
@@ -88,10 +92,10 @@ fn the_project_is_the_only_root_of_the_client_or_where_it_works() {
     let work = Work::new("");
     let analyze = || json!({"intent": "ANALYZE", "action": "list_mcp_servers"});
     let mut client = Client::start(&work.place, "work");
-    let told = requested(&mut client, analyze());
+    let response = requested(&mut client, analyze());
     assert!(
-        told["error"]["suggestion"].to_string().contains("under [presets.work] in presets.toml"),
-        "{told}"
+        response["error"]["suggestion"].to_string().contains("under [presets.work] in presets.toml"),
+        "{response}"
     );
     assert_eq!(client.close(), Some(0));
 
@@ -103,8 +107,8 @@ fn the_project_is_the_only_root_of_the_client_or_where_it_works() {
     assert_eq!(asked["method"], "roots/list", "{asked}");
     let roots = json!([{"uri": format!("file://{}", work.root().display())}]);
     client.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"roots": roots}}));
-    let told = client.answer(id);
-    assert!(told["result"]["content"][0]["text"].to_string().contains(".analysis-done"), "{told}");
+    let answer = client.answer(id);
+    assert!(answer["result"]["content"][0]["text"].to_string().contains(".analysis-done"), "{answer}");
     std::fs::remove_file(&mark).expect("the mark");
 
     let mut command = work.place.command(&["request", "--preset", "work"]);
@@ -129,8 +133,8 @@ fn a_client_that_repeats_its_requests_is_asked_for_its_roots() {
     params["requestState"] = asked["requestState"].clone();
     let roots = json!([{"uri": format!("file://{}", work.root().display())}]);
     params["inputResponses"] = json!({"roots": {"roots": roots}});
-    let told = client.request("tools/call", params);
-    assert!(told["result"]["content"][0]["text"].to_string().contains(".analysis-done"), "{told}");
+    let reply = client.request("tools/call", params);
+    assert!(reply["result"]["content"][0]["text"].to_string().contains(".analysis-done"), "{reply}");
     assert!(work.root().join(".analysis-done").exists());
 }
 
@@ -140,10 +144,10 @@ fn a_workflow_that_no_tool_can_satisfy_is_refused_with_what_to_add() {
     let workflow = "[presets.work]\nextends = [\"context\"]\n[presets.work.workflow.w]\nintents = [\"ANALYZE\"]\nproduces = \"a\"\nroots = [\"/w\"]\n";
     let place = Place::with(&format!("{presets}\n{workflow}"), &SHIPPED);
     let checked = place.run(&["presets", "check"]);
-    let told = checked.stdout() + &checked.stderr();
+    let output = checked.stdout() + &checked.stderr();
     assert!(
-        checked.code() != 0 && told.contains("no tool can take the step ANALYZE of workflow 'w'"),
-        "{told}"
+        checked.code() != 0 && output.contains("no tool can take the step ANALYZE of workflow 'w'"),
+        "{output}"
     );
     place.write("presets.toml", format!("{presets}\n{}", workflow.replace("\"context\"", "\"gateway\"")));
     let checked = place.run(&["presets", "check"]);
@@ -160,16 +164,16 @@ fn the_gate_that_takes_requests_may_have_any_name() {
     );
     let place = Place::with(&presets, &["echo"]);
     std::fs::write(place.path("gates/mine.wasm"), crate::support::place::built("proxy")).expect("a gate");
-    let (_, told) = from_stdin(
+    let (_, response) = from_stdin(
         &place,
         "{\"intent\": \"EXECUTE\", \"action\": \"echo\", \"params\": {\"text\": \"x\"}}",
         &[],
     );
-    assert!(told["error"]["message"].to_string().contains("requires the mark 'plan'"), "{told}");
-    let (_, told) = from_stdin(
+    assert!(response["error"]["message"].to_string().contains("requires the mark 'plan'"), "{response}");
+    let (_, response) = from_stdin(
         &place,
         "{\"intent\": \"QUERY\", \"action\": \"echo\", \"params\": {\"text\": \"x\"}}",
         &[],
     );
-    assert_eq!(told["ok"], true, "{told}");
+    assert_eq!(response["ok"], true, "{response}");
 }

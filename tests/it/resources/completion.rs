@@ -14,8 +14,8 @@ fn prompt(name: &str) -> Value {
     json!({"type": "ref/prompt", "name": name})
 }
 
-fn values(said: &Value) -> Vec<&str> {
-    let values = said["result"]["completion"]["values"].as_array().unwrap_or_else(|| panic!("{said}"));
+fn values(reply: &Value) -> Vec<&str> {
+    let values = reply["result"]["completion"]["values"].as_array().unwrap_or_else(|| panic!("{reply}"));
     values.iter().filter_map(Value::as_str).collect()
 }
 
@@ -23,11 +23,11 @@ fn values(said: &Value) -> Vec<&str> {
 fn arguments_and_templates_are_completed_by_the_gate_that_has_them() {
     let place = library();
     let mut client = Client::start(&place, "library");
-    let said = complete(&mut client, prompt("review_fiction"), "book", "");
+    let reply = complete(&mut client, prompt("review_fiction"), "book", "");
     let expected = json!({"values": ["0", "1", "2"], "total": 3, "hasMore": false});
-    assert_eq!(said["result"]["completion"], expected, "{said}");
-    let said = complete(&mut client, prompt("review_poetry"), "book", "1");
-    assert_eq!(values(&said), ["1"]);
+    assert_eq!(reply["result"]["completion"], expected, "{reply}");
+    let reply = complete(&mut client, prompt("review_poetry"), "book", "1");
+    assert_eq!(values(&reply), ["1"]);
     let template = json!({"type": "ref/resource", "uri": "test://poetry/{id}"});
     assert_eq!(values(&complete(&mut client, template.clone(), "id", "")), ["0", "1"]);
     let many = complete(&mut client, prompt("review_fiction"), "style", "x");
@@ -35,29 +35,35 @@ fn arguments_and_templates_are_completed_by_the_gate_that_has_them() {
     assert_eq!((shown, &completion["total"], &completion["hasMore"]), (100, &json!(250), &json!(true)));
     let asked = json!({"ref": prompt("review_fiction"), "argument": {"name": "book", "value": "echo"},
         "context": {"arguments": {"style": "long"}}});
-    let said = client.request("completion/complete", asked);
-    assert_eq!(values(&said), ["review_fiction [(\"style\", \"long\")]"]);
+    let reply = client.request("completion/complete", asked);
+    assert_eq!(values(&reply), ["review_fiction [(\"style\", \"long\")]"]);
 }
 
 #[test]
-fn what_is_not_there_is_said_and_nobody_waits_for_a_gate_that_never_ends() {
+fn what_is_missing_is_reported_and_nobody_waits_for_a_gate_that_never_ends() {
     let place = library();
     let mut client = Client::start(&place, "library");
     let fiction = || prompt("review_fiction");
-    for (target, argument, typed, why) in [
+    for (target, argument, typed, reason) in [
         (prompt("review_fction"), "book", "", "Did you mean 'review_fiction'?"),
         (fiction(), "bok", "", "prompt 'review_fiction' has no argument 'bok'. Did you mean 'book'?"),
         (json!({"type": "ref/resource", "uri": "test://prose/{id}"}), "id", "", "Unknown resource template"),
         (json!({"type": "ref/resource", "uri": "test://poetry/{id}"}), "di", "", "has no argument 'di'"),
         (fiction(), "book", &"x".repeat(5_000), "the limits are 4096 bytes per value"),
     ] {
-        let said = complete(&mut client, target, argument, typed);
-        assert_eq!(said["error"]["code"], -32602, "{said}");
-        assert!(said["error"]["message"].as_str().is_some_and(|said| said.contains(why)), "{said}");
+        let reply = complete(&mut client, target, argument, typed);
+        assert_eq!(reply["error"]["code"], -32602, "{reply}");
+        assert!(
+            reply["error"]["message"].as_str().is_some_and(|message| message.contains(reason)),
+            "{reply}"
+        );
     }
-    for (typed, why) in [("loop", "was stopped after 1 s"), ("trap", "the shelf fell over")] {
-        let said = complete(&mut client, fiction(), "book", typed);
-        assert!(said["error"]["message"].as_str().is_some_and(|said| said.contains(why)), "{said}");
+    for (typed, reason) in [("loop", "was stopped after 1 s"), ("trap", "the shelf fell over")] {
+        let reply = complete(&mut client, fiction(), "book", typed);
+        assert!(
+            reply["error"]["message"].as_str().is_some_and(|message| message.contains(reason)),
+            "{reply}"
+        );
     }
     assert_eq!(values(&complete(&mut client, fiction(), "book", "2")), ["2"]);
     let mut plain = Client::start(&place, "plain");

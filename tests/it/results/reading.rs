@@ -6,7 +6,7 @@ use super::{log, place, shortened};
 use crate::support::Client;
 
 #[test]
-fn a_log_is_told_in_short_with_what_went_wrong_and_every_byte_can_be_read() {
+fn a_log_is_shortened_to_what_went_wrong_and_every_byte_can_be_read() {
     let place = place();
     let mut client = Client::start(&place, "work");
     let log = log();
@@ -55,9 +55,9 @@ fn rows_come_as_a_table_with_nothing_left_out_and_without_an_artifact() {
     let text = client.text("echo", json!({"text": serde_json::to_string_pretty(&rows).expect("JSON")}));
     for n in 0..120 {
         let customer = (n * 7).to_string();
-        let told =
+        let is_present =
             text.lines().any(|line| line.split(|c: char| !c.is_ascii_digit()).any(|part| part == customer));
-        assert!(told, "row {n} is missing in {text}");
+        assert!(is_present, "row {n} is missing in {text}");
     }
     assert!(!text.contains("art-") && text.matches("kilograms_with_packaging").count() == 1, "{text}");
     assert_eq!(client.call("search_workspace", json!({}))["structuredContent"]["artifacts"], json!([]));
@@ -129,7 +129,7 @@ fn kept_results_are_found_by_what_they_say() {
     let found =
         client.call("semantic_search", json!({"query": "disk quota exceeded"}))["structuredContent"].clone();
     assert_eq!(found["results"][0]["artifactId"], logged, "{found}");
-    let told = client.call("get_artifact_context", json!({"ids": [logged, "art-000000000000"]}))["structuredContent"].clone();
-    assert!(told["contexts"].to_string().contains("disk quota exceeded"), "{told}");
-    assert_eq!(told["unknown"], json!(["art-000000000000"]), "{told}");
+    let reply = client.call("get_artifact_context", json!({"ids": [logged, "art-000000000000"]}))["structuredContent"].clone();
+    assert!(reply["contexts"].to_string().contains("disk quota exceeded"), "{reply}");
+    assert_eq!(reply["unknown"], json!(["art-000000000000"]), "{reply}");
 }

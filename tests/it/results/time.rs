@@ -34,27 +34,27 @@ fn what_is_past_its_time_is_in_no_reply() {
         page["structuredContent"]["content"].as_str().is_some_and(|page| page.contains("quokka")),
         "{page}"
     );
-    let told = loop {
+    let updated_uri = loop {
         let message = client.next_message();
         if message["method"] == "notifications/resources/updated" {
             break message["params"]["uri"].clone();
         }
     };
-    assert_eq!(told, format!("gatehouse://artifact/{id}"));
+    assert_eq!(updated_uri, format!("gatehouse://artifact/{id}"));
     assert_eq!(listed(&mut client), Some(0));
     let uri = format!("gatehouse://artifact/{id}");
     let found = client.call("semantic_search", json!({"query": "quokka"}));
     assert_eq!(found["structuredContent"]["results"], json!([]), "{found}");
-    let told = client.call("get_artifact_context", json!({"ids": [id]}));
-    assert_eq!(told["structuredContent"]["unknown"], json!([id]), "{told}");
+    let reply = client.call("get_artifact_context", json!({"ids": [id]}));
+    assert_eq!(reply["structuredContent"]["unknown"], json!([id]), "{reply}");
     for arguments in
         [json!({"path": id}), json!({"path": id, "lines": "1"}), json!({"path": id, "offset": 9})]
     {
-        let why = client.fails("get_workspace_file", arguments);
-        assert!(why.contains(&format!("artifact '{id}' not found or expired")), "{why}");
+        let reason = client.fails("get_workspace_file", arguments);
+        assert!(reason.contains(&format!("artifact '{id}' not found or expired")), "{reason}");
     }
-    let why = client.fails("echo", json!({"text": {"$artifact": id}}));
-    assert!(why.contains(&format!("artifact '{id}' not found or expired")), "{why}");
+    let reason = client.fails("echo", json!({"text": {"$artifact": id}}));
+    assert!(reason.contains(&format!("artifact '{id}' not found or expired")), "{reason}");
     let read = client.request("resources/read", json!({"uri": uri}));
     assert!(read["error"]["message"].is_string(), "{read}");
     assert_eq!(client.request("resources/list", json!({}))["result"]["resources"], json!([]));
@@ -71,7 +71,7 @@ fn noise(characters: usize, number: u64) -> String {
 }
 
 #[test]
-fn a_store_that_is_full_says_so_and_the_result_is_told_all_the_same() {
+fn a_store_that_is_full_says_so_and_the_result_is_returned_all_the_same() {
     let place = place();
     let presets = std::fs::read_to_string(place.path("presets.toml")).expect("presets");
     place.write("presets.toml", format!("[artifacts]\nmax_bytes = \"1 MiB\"\n{presets}"));
@@ -88,9 +88,9 @@ fn a_store_that_is_full_says_so_and_the_result_is_told_all_the_same() {
     let whole = loop {
         let text = noise(9_900, number);
         number += 1;
-        let told = client.text("echo", json!({"text": text}));
-        if !told.contains("full result stored") {
-            break told == text;
+        let answer = client.text("echo", json!({"text": text}));
+        if !answer.contains("full result stored") {
+            break answer == text;
         }
     };
     assert!(whole);
@@ -102,8 +102,8 @@ fn a_store_that_is_full_says_so_and_the_result_is_told_all_the_same() {
     let status: Value = place.run(&["status", "--json"]).json();
     assert!(status["artifacts"]["artifacts"].as_u64().is_some_and(|kept| kept >= 1), "{status}");
     assert!(status["artifacts"]["bytes"].as_u64().is_some_and(|bytes| bytes <= 1 << 20), "{status}");
-    let told = place.run(&["status"]).stdout();
-    assert!(told.contains("of at most 1.0 MiB"), "{told}");
+    let output = place.run(&["status"]).stdout();
+    assert!(output.contains("of at most 1.0 MiB"), "{output}");
 }
 
 #[test]
@@ -147,13 +147,13 @@ fn a_disk_that_is_full_costs_no_result() {
 }
 
 #[test]
-fn a_host_that_is_killed_while_it_keeps_loses_nothing_that_it_told() {
+fn a_host_that_is_killed_while_it_stores_loses_nothing_that_it_reported() {
     let place = place();
-    let mut told = Vec::new();
+    let mut artifacts = Vec::new();
     for round in 0..4 {
         let mut client = Client::start(&place, "work");
         let text = format!("{round}\n{}", noise(600_000, round));
-        told.push((shortened(&mut client, &text).1, text));
+        artifacts.push((shortened(&mut client, &text).1, text));
         for other in 0..4 {
             let arguments = json!({"text": format!("{round} {other}\n{}", noise(400_000, other))});
             client.ask("tools/call", json!({"name": "echo", "arguments": arguments}));
@@ -161,7 +161,7 @@ fn a_host_that_is_killed_while_it_keeps_loses_nothing_that_it_told() {
         drop(client);
     }
     let mut client = Client::start(&place, "work");
-    for (id, text) in &told {
+    for (id, text) in &artifacts {
         let read = client.request("resources/read", json!({"uri": format!("gatehouse://artifact/{id}")}));
         assert_eq!(read["result"]["contents"][0]["text"], *text);
     }

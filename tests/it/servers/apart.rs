@@ -37,34 +37,37 @@ fn requested(client: &mut Client, sent: Value) -> Value {
 fn a_server_is_started_for_one_request_and_leaves_nothing() {
     let place = place(&[]);
     let mut client = Client::start(&place, "p");
-    let told = requested(&mut client, sent("echo", "subprocess"));
+    let response = requested(&mut client, sent("echo", "subprocess"));
     assert_eq!(
-        (&told["ok"], &told["result"]["data"], &told["meta"]["isolation_used"]),
+        (&response["ok"], &response["result"]["data"], &response["meta"]["isolation_used"]),
         (&json!(true), &json!("hi"), &json!("subprocess")),
-        "{told}"
+        "{response}"
     );
     assert_eq!(recorded(&place, "start"), 2);
     end_all(&below(client.pid()));
-    let told = requested(&mut client, sent("spawn", "subprocess"));
-    assert_eq!(told["result"]["data"], "left behind", "{told}");
+    let response = requested(&mut client, sent("spawn", "subprocess"));
+    assert_eq!(response["result"]["data"], "left behind", "{response}");
     assert_eq!(recorded(&place, "start"), 3);
     end_all(&below(client.pid()));
-    let told = requested(&mut client, sent("die", "subprocess"));
-    assert!(told["error"]["message"].as_str().is_some_and(|why| why.contains("did not answer: ")), "{told}");
+    let response = requested(&mut client, sent("die", "subprocess"));
+    assert!(
+        response["error"]["message"].as_str().is_some_and(|reason| reason.contains("did not answer: ")),
+        "{response}"
+    );
     end_all(&below(client.pid()));
-    let told = requested(&mut client, sent("fails", "subprocess"));
-    assert_eq!((&told["ok"], recorded(&place, "start")), (&json!(false), 4), "{told}");
+    let response = requested(&mut client, sent("fails", "subprocess"));
+    assert_eq!((&response["ok"], recorded(&place, "start")), (&json!(false), 4), "{response}");
 
     for _ in 0..2 {
-        let told = requested(&mut client, sent("echo", "agent"));
-        assert_eq!(told["meta"]["isolation_used"], "agent", "{told}");
+        let response = requested(&mut client, sent("echo", "agent"));
+        assert_eq!(response["meta"]["isolation_used"], "agent", "{response}");
     }
     assert_eq!(recorded(&place, "start"), 5, "one connection, which stays");
     let running = below(client.pid());
     assert!(running.values().any(|line| line.contains("server-of-vices")), "{running:?}");
-    let told = requested(&mut client, sent("echo", "auto"));
+    let response = requested(&mut client, sent("echo", "auto"));
     assert_eq!(
-        (&told["meta"]["isolation_used"], &told["meta"]["isolation_reason"]),
+        (&response["meta"]["isolation_used"], &response["meta"]["isolation_reason"]),
         (&json!("agent"), &json!("it is already running"))
     );
     assert_eq!(client.close(), Some(0));
@@ -75,11 +78,11 @@ fn a_server_is_started_for_one_request_and_leaves_nothing() {
 fn what_is_seldom_called_is_started_for_the_request() {
     let place = place(&[]);
     let mut client = Client::start(&place, "p");
-    let told = requested(&mut client, sent("echo", "auto"));
-    assert_eq!(told["meta"]["isolation_used"], "subprocess", "{told}");
+    let response = requested(&mut client, sent("echo", "auto"));
+    assert_eq!(response["meta"]["isolation_used"], "subprocess", "{response}");
     assert!(
-        told["meta"]["isolation_reason"].as_str().is_some_and(|why| why.contains("called 0 times")),
-        "{told}"
+        response["meta"]["isolation_reason"].as_str().is_some_and(|reason| reason.contains("called 0 times")),
+        "{response}"
     );
     end_all(&below(client.pid()));
 }

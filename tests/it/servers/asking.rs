@@ -17,25 +17,25 @@ fn asked(client: &mut Client, arguments: Value, answer: &Value) -> (Vec<Value>, 
     let call = client.ask("tools/call", json!({"name": "nosy__ask", "arguments": arguments}));
     let mut questions = Vec::new();
     loop {
-        let said = client.next_message();
-        if said.get("id").is_none() {
+        let message = client.next_message();
+        if message.get("id").is_none() {
             continue;
         }
-        if said["id"] == json!(call) && said.get("method").is_none() {
-            return (questions, text_of(&said["result"]));
+        if message["id"] == json!(call) && message.get("method").is_none() {
+            return (questions, text_of(&message["result"]));
         }
-        client.send(&json!({"jsonrpc": "2.0", "id": said["id"], "result": answer}));
-        questions.push(said);
+        client.send(&json!({"jsonrpc": "2.0", "id": message["id"], "result": answer}));
+        questions.push(message);
     }
 }
 
 #[test]
-fn a_model_is_asked_so_often_in_a_call_and_told_by_whom() {
+fn a_model_is_asked_only_so_often_in_a_call_and_learns_who_asks() {
     let (_place, mut client) = client();
     let answer = json!({"role": "assistant", "model": "m-1", "content": {"type": "text", "text": "None."}});
-    let (questions, said) = asked(&mut client, json!({"times": 50, "model": true}), &answer);
-    assert_eq!(questions.len(), 16, "{said}");
-    assert_eq!(said, "16 answers; Server 'nosy' may ask the client's model at most 16 times in one call");
+    let (questions, text) = asked(&mut client, json!({"times": 50, "model": true}), &answer);
+    assert_eq!(questions.len(), 16, "{text}");
+    assert_eq!(text, "16 answers; Server 'nosy' may ask the client's model at most 16 times in one call");
     let params = &questions[0]["params"];
     let system = "Server 'nosy' asks this through Gatehouse. The words are its own, not the user's.\n\n\
                   You are Gatehouse, the host.";
@@ -48,12 +48,12 @@ fn a_model_is_asked_so_often_in_a_call_and_told_by_whom() {
 fn a_user_is_asked_so_often_in_a_call_and_no_more_after_a_no() {
     let (_place, mut client) = client();
     let accepted = json!({"action": "accept", "content": {"name": "Ada"}});
-    let (questions, said) = asked(&mut client, json!({"times": 50}), &accepted);
-    assert_eq!(questions.len(), 16, "{said}");
-    assert_eq!(said, "16 answers; Server 'nosy' may ask the user at most 16 times in one call");
-    let (questions, said) = asked(&mut client, json!({"times": 50}), &json!({"action": "decline"}));
-    assert_eq!(questions.len(), 1, "{said}");
-    assert!(said.starts_with("1 answers; Server 'nosy' asked a question that was declined"), "{said}");
+    let (questions, text) = asked(&mut client, json!({"times": 50}), &accepted);
+    assert_eq!(questions.len(), 16, "{text}");
+    assert_eq!(text, "16 answers; Server 'nosy' may ask the user at most 16 times in one call");
+    let (questions, text) = asked(&mut client, json!({"times": 50}), &json!({"action": "decline"}));
+    assert_eq!(questions.len(), 1, "{text}");
+    assert!(text.starts_with("1 answers; Server 'nosy' asked a question that was declined"), "{text}");
 }
 
 #[test]
@@ -65,9 +65,9 @@ fn what_turns_a_line_around_reaches_neither_log_nor_terminal() {
     assert!(!unknown.to_string().contains('\u{202e}'), "{unknown}");
     let log = client.log_with("gpj.");
     assert!(!log.contains('\u{202e}'), "{log}");
-    let said = "{\"text\": \"gpj.\u{202e}exe\"}";
-    let told = place.run(&["call", "vices__echo", said, "--preset", "all"]).stdout();
-    assert!(told.contains("gpj.\u{fffd}exe"), "{told}");
-    let program = place.run(&["call", "vices__echo", said, "--preset", "all", "--json"]);
+    let arguments = "{\"text\": \"gpj.\u{202e}exe\"}";
+    let output = place.run(&["call", "vices__echo", arguments, "--preset", "all"]).stdout();
+    assert!(output.contains("gpj.\u{fffd}exe"), "{output}");
+    let program = place.run(&["call", "vices__echo", arguments, "--preset", "all", "--json"]);
     assert!(program.stdout().contains("gpj.\\u202eexe"), "{}", program.stdout());
 }

@@ -65,12 +65,12 @@ fn a_server_that_notifies_without_end_is_disconnected_and_left_alone() {
     let mut client = Client::start(&place, "all");
     let result = attack(&mut client, "notify", json!({}));
     let fault = fault_of(&result);
-    let why = "it sent more than 1000 unrequested messages a second for 10 s";
-    assert!(fault["message"].as_str().is_some_and(|message| message.contains(why)), "{fault}");
+    let reason = "it sent more than 1000 unrequested messages a second for 10 s";
+    assert!(fault["message"].as_str().is_some_and(|message| message.contains(reason)), "{fault}");
     let log = client.log_with("disconnecting the server");
-    assert!(log.contains(why), "{log}");
-    let said = client.fails("bad__echo", json!({"text": "again"}));
-    assert!(said.contains("circuit breaker open for 'bad'") && said.contains(why), "{said}");
+    assert!(log.contains(reason), "{log}");
+    let error = client.fails("bad__echo", json!({"text": "again"}));
+    assert!(error.contains("circuit breaker open for 'bad'") && error.contains(reason), "{error}");
 }
 
 #[test]

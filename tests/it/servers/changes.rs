@@ -36,7 +36,7 @@ fn a_tool_that_changed_is_held_back_until_it_is_approved_as_it_is() {
     let mut client = Client::start(&place, "all");
     let called = client.call("s__echo", json!({"text": "x"}))["message"].clone();
     assert!(
-        called.as_str().is_some_and(|said| said.starts_with("Unknown tool: 's__echo'.")),
+        called.as_str().is_some_and(|message| message.starts_with("Unknown tool: 's__echo'.")),
         "and cannot be called: {called}"
     );
     let first = held(&place)[0].clone();
@@ -82,7 +82,7 @@ fn a_tool_that_is_approved_is_listed_by_a_host_that_runs() {
     let held = held(&place)[0].clone();
     let digest = format!("echo@{}", held["digest"].as_str().expect("a digest"));
     assert_eq!(place.run(&["servers", "review", "s", "--approve", &digest]).code(), 0);
-    client.told(1);
+    client.wait_for_list_changes(1);
     assert!(client.tools().contains(&"s__echo".to_owned()));
     assert_eq!(client.text("s__echo", json!({"text": "x"})), "x");
 }

@@ -44,7 +44,7 @@ fn every_kind_of_content_arrives_over_every_transport() {
 }
 
 #[test]
-fn progress_of_a_server_is_told_to_the_client_that_asked_for_it() {
+fn progress_of_a_server_is_sent_to_the_client_that_asked_for_it() {
     let sse = Listening::start("sse", &[]);
     let place =
         showing(&["pipes", "sse"], &format!("{}{}", child("pipes", &[], ""), sse.block("sse", "sse")));
@@ -52,11 +52,14 @@ fn progress_of_a_server_is_told_to_the_client_that_asked_for_it() {
     for (token, server) in ["pipes", "sse"].iter().enumerate() {
         let call = json!({"name": format!("{server}__progress"), "arguments": {}, "_meta": {"progressToken": token}});
         assert_eq!(client.request("tools/call", call)["result"]["content"][0]["text"], "done");
-        let told: Vec<_> =
+        let progress: Vec<_> =
             client.notifications.drain(..).filter(|one| one["method"] == "notifications/progress").collect();
-        let told: Vec<_> = told.iter().map(|one| &one["params"]).collect();
-        assert_eq!(told.len(), 2, "{server}: {told:?}");
-        assert_eq!((&told[0]["progressToken"], &told[0]["message"]), (&json!(token), &json!("begun")));
-        assert_eq!((told[1]["progress"].as_f64(), told[1]["total"].as_f64()), (Some(2.0), Some(4.0)));
+        let progress: Vec<_> = progress.iter().map(|one| &one["params"]).collect();
+        assert_eq!(progress.len(), 2, "{server}: {progress:?}");
+        assert_eq!(
+            (&progress[0]["progressToken"], &progress[0]["message"]),
+            (&json!(token), &json!("begun"))
+        );
+        assert_eq!((progress[1]["progress"].as_f64(), progress[1]["total"].as_f64()), (Some(2.0), Some(4.0)));
     }
 }

@@ -20,9 +20,9 @@ fn started() -> (Place, Listening, Client) {
 #[test]
 fn a_call_that_began_a_task_is_not_sent_again() {
     let (place, _server, mut client) = started();
-    let said = client.fails("s__task", json!({}));
-    assert!(said.contains("server 's' ended the session during the call"), "{said}");
-    assert!(said.contains("The call may have taken effect."), "{said}");
+    let error = client.fails("s__task", json!({}));
+    assert!(error.contains("server 's' ended the session during the call"), "{error}");
+    assert!(error.contains("The call may have taken effect."), "{error}");
     assert_eq!(recorded(&place, "tools/call task"), 1);
     assert_eq!(client.text("s__echo", json!({"text": "next session"})), "next session");
 }

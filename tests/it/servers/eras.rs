@@ -58,16 +58,16 @@ fn servers_of_both_eras_answer_a_new_client() {
 fn a_client_that_cannot_be_asked_is_not_in_both_eras() {
     let (place, _servers) = both();
     let mut client = Client::start(&place, "all");
-    let said = client.fails("new__ask", json!({}));
+    let error = client.fails("new__ask", json!({}));
     assert!(
-        said.contains(
+        error.contains(
             "server 'new' needs input from the client: the client 'test' cannot show a form to the user"
         ),
-        "{said}"
+        "{error}"
     );
     // A server of the old era gets the refusal itself, and chooses its answer.
-    let said = client.text("old__ask", json!({}));
-    assert!(said.starts_with("the client 'test' cannot show a form to the user"), "{said}");
+    let text = client.text("old__ask", json!({}));
+    assert!(text.starts_with("the client 'test' cannot show a form to the user"), "{text}");
 }
 
 #[test]
@@ -82,10 +82,10 @@ fn servers_of_both_eras_ask_an_old_client() {
         assert_eq!(asked["params"]["message"], format!("Server '{server}' asks: Who are you?"));
         let answer = json!({"action": "accept", "content": {"name": "Ada"}});
         client.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": answer}));
-        let said = client.answer(call)["result"]["content"][0]["text"].to_string();
-        assert!(said.contains("Ada"), "{server}: {said}");
+        let text = client.answer(call)["result"]["content"][0]["text"].to_string();
+        assert!(text.contains("Ada"), "{server}: {text}");
         // The server's state token is returned to it.
-        assert_eq!(said.contains("asked"), server.starts_with("new"), "{server}: {said}");
+        assert_eq!(text.contains("asked"), server.starts_with("new"), "{server}: {text}");
     }
 }
 
@@ -108,8 +108,8 @@ fn servers_of_both_eras_ask_a_new_client() {
         params["requestState"] = result["requestState"].clone();
         params["inputResponses"] = json!({"1": {"action": "accept", "content": {"name": "Ada"}}});
         let answer = client.request("tools/call", params);
-        let said = answer["result"]["content"][0]["text"].to_string();
-        assert!(said.contains("Ada"), "{server}: {answer}");
+        let text = answer["result"]["content"][0]["text"].to_string();
+        assert!(text.contains("Ada"), "{server}: {answer}");
     }
 }
 

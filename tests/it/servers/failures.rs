@@ -17,16 +17,16 @@ fn a_server_that_dies_in_mid_call_is_asked_once_and_started_again_by_the_next_ca
     let place = recording(&[]);
     let mut client = Client::start(&place, "all");
     assert_eq!(client.text("s__echo", json!({"text": "before"})), "before");
-    let said = client.fails("s__die", json!({}));
-    assert!(said.contains("server 's' did not answer: ") && said.contains("dying on purpose"), "{said}");
-    assert!(said.contains("The call may have taken effect."), "{said}");
+    let error = client.fails("s__die", json!({}));
+    assert!(error.contains("server 's' did not answer: ") && error.contains("dying on purpose"), "{error}");
+    assert!(error.contains("The call may have taken effect."), "{error}");
     assert_eq!(recorded(&place, "tools/call die"), 1, "never sent twice");
     assert_eq!(client.text("s__echo", json!({"text": "after"})), "after");
     assert_eq!(recorded(&place, "start"), 2);
 }
 
 #[test]
-fn a_call_without_an_answer_ends_at_its_deadline_and_the_server_is_told() {
+fn a_call_without_an_answer_ends_at_its_deadline_and_the_server_is_notified() {
     let record = recording(&[]);
     let options = format!("record={}", record.path("record").display());
     let blocks = child("s", &[&options], "timeout = \"500 ms\"");
@@ -59,9 +59,9 @@ fn a_server_that_hangs_is_named_where_the_gate_in_front_of_it_runs_out_of_time()
     let mut client = Client::start(&place, "proxy");
     for (server, tool) in [("hangs", "echo"), ("mute", "never")] {
         let call = json!({"server": server, "tool": tool, "arguments": {}});
-        let said = text_of(&client.call("call_tool", call));
-        assert!(said.contains(&format!("server '{server}' did not answer")), "{said}");
-        assert!(!said.contains("gate 'proxy' was stopped"), "{said}");
+        let error = text_of(&client.call("call_tool", call));
+        assert!(error.contains(&format!("server '{server}' did not answer")), "{error}");
+        assert!(!error.contains("gate 'proxy' was stopped"), "{error}");
     }
 }
 
@@ -106,8 +106,8 @@ fn a_reply_that_is_larger_than_any_may_be_is_a_fault_and_the_host_lives() {
     let place = showing(&["pipes", "http", "json", "sse"], &blocks.concat());
     let mut client = Client::start(&place, "all");
     for server in ["pipes", "http", "json", "sse"] {
-        let said = client.fails(&format!("{server}__large"), json!({"megabytes": 64}));
-        assert!(said.contains(&format!("'{server}'")), "{server}: {said}");
+        let error = client.fails(&format!("{server}__large"), json!({"megabytes": 64}));
+        assert!(error.contains(&format!("'{server}'")), "{server}: {error}");
         assert_eq!(client.text(&format!("{server}__echo"), json!({"text": "well"})), "well");
     }
 }

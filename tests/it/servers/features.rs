@@ -136,10 +136,10 @@ fn servers_get_the_roots_of_the_client() {
                 answer(&mut client, &question, json!({"action": "accept", "content": {"x": x}}));
             }
         }
-        let said =
+        let text =
             client.answer(call)["result"]["content"][0]["text"].as_str().unwrap_or_default().to_owned();
-        let (listed, rest) = said.split_once(';').unwrap_or((&said, ""));
-        assert_eq!(serde_json::from_str::<Value>(listed).ok(), Some(roots.clone()), "{server}: {said}");
+        let (listed, rest) = text.split_once(';').unwrap_or((&text, ""));
+        assert_eq!(serde_json::from_str::<Value>(listed).ok(), Some(roots.clone()), "{server}: {text}");
         assert_eq!(rest, if server == "new" { " \"1\" \"2\"" } else { "" });
     }
     client.send(&json!({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"}));
@@ -175,8 +175,8 @@ fn several_questions_of_a_server_reach_a_new_client_at_once() {
     params["requestState"] = asked["requestState"].clone();
     let accept = |x: &str| json!({"action": "accept", "content": {"x": x}});
     params["inputResponses"] = json!({"1": accept("1"), "2": accept("2")});
-    let said = client.request("tools/call", params)["result"]["content"][0]["text"].clone();
-    assert_eq!(said, "[{\"uri\":\"file:///x\"}]; \"1\" \"2\"");
+    let text = client.request("tools/call", params)["result"]["content"][0]["text"].clone();
+    assert_eq!(text, "[{\"uri\":\"file:///x\"}]; \"1\" \"2\"");
 }
 
 #[test]
@@ -189,8 +189,8 @@ fn log_messages_of_servers_reach_the_client_that_wants_them() {
     client.text("old__log", json!({}));
     assert_eq!(client.request("logging/setLevel", json!({"level": "warning"}))["result"], json!({}));
     for (server, asked) in [("old", "null"), ("new", "\"warning\""), ("web", "\"warning\"")] {
-        let said = client.text(&format!("{server}__log"), json!({}));
-        assert_eq!(said, format!("logged, asked for {asked}"));
+        let text = client.text(&format!("{server}__log"), json!({}));
+        assert_eq!(text, format!("logged, asked for {asked}"));
         let message = notification(&mut client, "notifications/message");
         let expected =
             json!({"level": "warning", "logger": format!("{server}/disk"), "data": {"level": "warning"}});

@@ -33,9 +33,9 @@ fn a_damaged_index_is_set_aside_and_nothing_counts_as_reviewed() {
     bytes[..100].fill(7);
     fs::write(&file, &bytes).expect("damage it");
     let refreshed = place.run(&["servers", "refresh"]);
-    let said = refreshed.stderr();
-    assert_eq!((refreshed.code(), said.matches("tools.db.set-aside").count()), (0, 1), "{said}");
-    assert!(said.contains("is not an intact database") && said.contains("Reviews are lost"), "{said}");
+    let stderr = refreshed.stderr();
+    assert_eq!((refreshed.code(), stderr.matches("tools.db.set-aside").count()), (0, 1), "{stderr}");
+    assert!(stderr.contains("is not an intact database") && stderr.contains("Reviews are lost"), "{stderr}");
     serves(&place);
     let shown = place.run(&["servers", "review", "strict"]).stdout();
     let all = shown.split_once("--approve '*@").and_then(|(_, all)| all.split_once('\''));

@@ -14,7 +14,7 @@ fn a_list_in_pages_is_read_to_its_end() {
 }
 
 #[test]
-fn a_list_without_an_end_is_told_of_and_takes_no_other_server_with_it() {
+fn a_list_without_an_end_is_reported_and_takes_no_other_server_with_it() {
     let blocks = child("s", &["pages=endless"], "") + &child("honest", &[], "");
     let place = showing(&["s", "honest"], &blocks);
     let mut client = Client::start(&place, "all");
@@ -24,7 +24,7 @@ fn a_list_without_an_end_is_told_of_and_takes_no_other_server_with_it() {
 }
 
 #[test]
-fn twenty_thousand_tools_are_cut_and_said() {
+fn twenty_thousand_tools_are_cut_with_a_log_line() {
     let place = showing(&[], "");
     let many: Vec<_> = (0..20_000)
         .map(|number| json!({"name": format!("t{number}"), "inputSchema": {"type": "object"}}))
@@ -41,7 +41,7 @@ fn twenty_thousand_tools_are_cut_and_said() {
 }
 
 #[test]
-fn clients_are_told_when_the_list_of_a_server_grows() {
+fn clients_are_notified_when_the_list_of_a_server_grows() {
     let sse = Listening::start("sse", &[]);
     let place =
         showing(&["pipes", "sse"], &format!("{}{}", child("pipes", &[], ""), sse.block("sse", "sse")));
@@ -86,14 +86,17 @@ fn tools_that_cannot_be_read_or_called_are_left_out_with_the_reason() {
 }
 
 #[test]
-fn a_bad_tool_is_left_out_alone_and_what_is_said_of_tools_is_cleaned() {
+fn only_a_bad_tool_is_left_out_and_tool_descriptions_are_cleaned() {
     let place = showing(&["s"], &child("s", &["bad=yes"], ""));
     let mut client = Client::start(&place, "all");
     let listed = client.request("tools/list", json!({}));
     let tools = listed["result"]["tools"].as_array().expect("tools");
     let coloured = tools.iter().find(|tool| tool["name"] == "s__coloured").expect("a tool");
-    let said = coloured["description"].as_str().expect("a description");
-    assert!(!said.contains(['\u{1b}', '\u{202e}']) && said.contains("hides"), "{said:?}");
+    let description = coloured["description"].as_str().expect("a description");
+    assert!(
+        !description.contains(['\u{1b}', '\u{202e}']) && description.contains("hides"),
+        "{description:?}"
+    );
     assert_eq!(tools.len(), 14, "{listed}");
     assert!(tools.iter().any(|tool| tool["name"] == "s__two_words_43f24fb6"), "{listed}");
     assert_eq!(client.text("s__echo", json!({"text": "the first of the two"})), "the first of the two");

@@ -49,8 +49,8 @@ fn a_block_decides_what_is_redacted() {
     let place =
         Place::with(&format!("{}[presets.all]\nservers = [\"s\"]\n", block("redact = [\"NOPE\"]\n")), &[]);
     let ran = place.run(&["presets", "check"]);
-    let said = ran.stdout() + &ran.stderr();
-    assert!(said.contains("'NOPE' is not a variable, a header or a key of env of this server"), "{said}");
+    let output = ran.stdout() + &ran.stderr();
+    assert!(output.contains("'NOPE' is not a variable, a header or a key of env of this server"), "{output}");
 }
 
 #[test]

@@ -112,8 +112,11 @@ fn a_failed_start_names_the_error_and_the_variables_that_it_did_not_get() {
         ("NPM_CONFIG_REGISTRY", "https://npm.example/"),
         ("UV_DEFAULT_INDEX", "https://pypi.example/simple"),
     ];
-    let (why, environment) = refresh(&passed);
-    assert!(why.contains("it exited during startup (exit status: 5); stderr: Error: no way out."), "{why}");
+    let (reason, environment) = refresh(&passed);
+    assert!(
+        reason.contains("it exited during startup (exit status: 5); stderr: Error: no way out."),
+        "{reason}"
+    );
     for (name, value) in passed {
         assert!(environment.contains(&format!("{name}={value}\n")), "{name}: {environment}");
     }
@@ -122,20 +125,20 @@ fn a_failed_start_names_the_error_and_the_variables_that_it_did_not_get() {
         ("UV_PUBLISH_TOKEN", "5ecret-word"),
         ("UNRELATED_TOKEN", "5ecret-word"),
     ];
-    let (why, environment) = refresh(&withheld);
-    assert!(!format!("{why}{environment}").contains("5ecret"), "{why}{environment}");
+    let (reason, environment) = refresh(&withheld);
+    assert!(!format!("{reason}{environment}").contains("5ecret"), "{reason}{environment}");
     let named = "set for the host but not passed on: HTTPS_PROXY (its value looks like an address with a user name or \
         password), UV_PUBLISH_TOKEN (its name sounds like a credential); [servers.s] can pass them on: \
         env = { HTTPS_PROXY = \"${HTTPS_PROXY}\" }";
-    assert!(why.contains(named) && !why.contains("UNRELATED"), "{why}");
+    assert!(reason.contains(named) && !reason.contains("UNRELATED"), "{reason}");
     let doctor = place.command(&["doctor"]).envs(withheld).output().expect("run gatehouse");
     let doctor = Ran(doctor).stdout();
     let line = "HTTPS_PROXY is set, but not passed on to s: its value looks like an address";
     assert!(doctor.contains(line) && !doctor.contains("UNRELATED"), "{doctor}");
     add(&place, "[servers.s.env]\nHTTPS_PROXY = \"${HTTPS_PROXY}\"\n");
-    let (why, environment) = refresh(&withheld[..1]);
+    let (reason, environment) = refresh(&withheld[..1]);
     assert!(environment.contains("HTTPS_PROXY=http://me:5ecret-word@"), "{environment}");
-    assert!(!why.contains("not passed on") && !why.contains("5ecret"), "{why}");
+    assert!(!reason.contains("not passed on") && !reason.contains("5ecret"), "{reason}");
 }
 
 #[test]
@@ -214,10 +217,10 @@ fn a_server_that_is_shown_directly_appears_when_it_is_ready() {
     // Longer than the wait for servers without a listing, so the attempt must continue without a waiting client.
     client.wait_for_tools(PATIENCE, |tools| tools.contains(&"well__echo".into()));
     assert!(client.tools().iter().all(|tool| !tool.starts_with("slow__")));
-    let listed = client.times_told();
+    let listed = client.list_changes();
     release(pipe);
     client.wait_for_tools(PATIENCE, |tools| tools.contains(&"slow__echo".into()));
-    assert!(client.times_told() > listed, "the client is notified");
+    assert!(client.list_changes() > listed, "the client is notified");
     assert_eq!(client.text("slow__echo", json!({"text": "ready"})), "ready");
     assert_eq!(recorded(&place, "start"), 1, "a single attempt, which continued");
     assert!(client.tools().iter().all(|tool| !tool.starts_with("hanging__") && !tool.starts_with("dying__")));

@@ -21,7 +21,7 @@ pub(crate) struct Http {
 }
 
 #[derive(Debug)]
-pub(crate) struct Came {
+pub(crate) struct Response {
     pub(crate) status: u16,
     /// Status line and headers, in lower case.
     pub(crate) head: String,
@@ -42,18 +42,18 @@ impl Http {
     pub(crate) fn spawn(mut command: Command) -> Self {
         let mut child = command.stderr(Stdio::piped()).spawn().expect("start gatehouse");
         let mut pipe = BufReader::new(child.stderr.take().expect("stderr"));
-        let mut said = String::new();
+        let mut log = String::new();
         let base = loop {
             let mut line = String::new();
             let read = pipe.read_line(&mut line).expect("read stderr");
-            assert!(read > 0, "the host ended: {said}");
-            said.push_str(&line);
+            assert!(read > 0, "the host ended: {log}");
+            log.push_str(&line);
             if let Some(at) = line.find("http://") {
                 let rest = &line[at..];
                 break rest[..rest.find("/mcp").expect("/mcp")].to_owned();
             }
         };
-        let stderr = Arc::new(Mutex::new(said));
+        let stderr = Arc::new(Mutex::new(log));
         let kept = Arc::clone(&stderr);
         // Drain the pipe, or the host would lose lines of its log.
         std::thread::spawn(move || {
@@ -102,11 +102,11 @@ impl Http {
     }
 
     /// Sends bytes on a new connection, and returns the response once the host closes it.
-    pub(crate) fn say(&self, text: impl AsRef<[u8]>) -> Came {
+    pub(crate) fn say(&self, text: impl AsRef<[u8]>) -> Response {
         let mut stream = self.connect();
         // The host may close before it has read everything.
         let _ = stream.write_all(text.as_ref());
-        came(stream)
+        read_response(stream)
     }
 
     pub(crate) fn post(
@@ -160,7 +160,7 @@ impl Http {
 }
 
 /// Reads until the other side closes.
-pub(crate) fn came(mut stream: TcpStream) -> Came {
+pub(crate) fn read_response(mut stream: TcpStream) -> Response {
     let mut bytes = Vec::new();
     if let Err(error) = stream.read_to_end(&mut bytes) {
         assert_ne!(error.kind(), std::io::ErrorKind::WouldBlock, "the host neither answers nor closes");
@@ -168,7 +168,7 @@ pub(crate) fn came(mut stream: TcpStream) -> Came {
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
-    Came { status, head: head.to_lowercase(), body: body.to_owned() }
+    Response { status, head: head.to_lowercase(), body: body.to_owned() }
 }
 
 impl Drop for Http {

@@ -37,8 +37,8 @@ impl Place {
 
 impl Client {
     /// Waits for the `count`th notification of changed tools.
-    pub(crate) fn told(&mut self, count: usize) {
-        while self.times_told() < count {
+    pub(crate) fn wait_for_list_changes(&mut self, count: usize) {
+        while self.list_changes() < count {
             let message = self.next_message();
             self.keep(message);
         }
@@ -59,12 +59,12 @@ impl Client {
     pub(crate) fn wait_for_tools(&mut self, limit: Duration, wanted: impl Fn(&[String]) -> bool) {
         let end = Instant::now() + limit;
         loop {
-            let told = self.times_told();
+            let changes = self.list_changes();
             let tools = self.tools();
             if wanted(&tools) {
                 return;
             }
-            while self.times_told() == told {
+            while self.list_changes() == changes {
                 match self.next_message_until(end) {
                     Some(message) => self.keep(message),
                     None => panic!("after {limit:?} the tools are {tools:?}; the log:\n{}", self.log()),
@@ -90,7 +90,7 @@ impl Client {
     }
 
     /// Number of notifications of changed tools among the messages read so far.
-    pub(crate) fn times_told(&self) -> usize {
+    pub(crate) fn list_changes(&self) -> usize {
         let changed = |m: &&Value| m["method"] == "notifications/tools/list_changed";
         self.notifications.iter().filter(changed).count()
     }

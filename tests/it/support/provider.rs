@@ -36,7 +36,7 @@ pub(crate) enum End {
 pub(crate) struct Provider {
     pub(crate) address: SocketAddr,
     seen: Arc<Mutex<Vec<Seen>>>,
-    gone: Receiver<()>,
+    disconnects: Receiver<()>,
 }
 
 impl Provider {
@@ -45,7 +45,7 @@ impl Provider {
         let address = listener.local_addr().expect("an address");
         let script: Arc<Mutex<VecDeque<Answer>>> = Arc::new(Mutex::new(script.into_iter().collect()));
         let seen = Arc::new(Mutex::new(Vec::new()));
-        let (tell, gone) = channel();
+        let (tell, disconnects) = channel();
         let kept = Arc::clone(&seen);
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
@@ -53,7 +53,7 @@ impl Provider {
                 std::thread::spawn(move || serve(stream, &script, &seen, &tell));
             }
         });
-        Self { address, seen, gone }
+        Self { address, seen, disconnects }
     }
 
     pub(crate) fn seen(&self) -> Vec<Seen> {
@@ -76,11 +76,16 @@ impl Provider {
 
     /// Waits until a client disconnects during an answer.
     pub(crate) fn left(&self) {
-        self.gone.recv_timeout(Duration::from_secs(60)).expect("the client stays on the line");
+        self.disconnects.recv_timeout(Duration::from_secs(60)).expect("the client stays on the line");
     }
 }
 
-fn serve(stream: TcpStream, script: &Mutex<VecDeque<Answer>>, seen: &Mutex<Vec<Seen>>, gone: &Sender<()>) {
+fn serve(
+    stream: TcpStream,
+    script: &Mutex<VecDeque<Answer>>,
+    seen: &Mutex<Vec<Seen>>,
+    disconnects: &Sender<()>,
+) {
     let mut writer = stream.try_clone().expect("a second handle");
     let mut reader = BufReader::new(stream);
     while let Some(request) = read(&mut reader) {
@@ -93,7 +98,7 @@ fn serve(stream: TcpStream, script: &Mutex<VecDeque<Answer>>, seen: &Mutex<Vec<S
         let end = match answer(&say, &mut writer) {
             Ok(end) => end,
             Err(_) => {
-                let _ = gone.send(());
+                let _ = disconnects.send(());
                 return;
             }
         };
@@ -106,7 +111,7 @@ fn serve(stream: TcpStream, script: &Mutex<VecDeque<Answer>>, seen: &Mutex<Vec<S
             End::Stuck => {
                 // A waiting client sends nothing, so this read ends when it disconnects.
                 let _ = reader.read(&mut [0]);
-                let _ = gone.send(());
+                let _ = disconnects.send(());
                 return;
             }
         }

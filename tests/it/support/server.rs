@@ -166,9 +166,9 @@ fn answer(request: &Seen, writer: &mut impl Write, reader: &mut impl Read) -> st
     match request.target.split(['?', '#']).next().unwrap_or_default() {
         // Returns the request's headers and body, and the credential in a header.
         "/echo" => {
-            let said = request.header("authorization").unwrap_or("nothing");
+            let credential = request.header("authorization").unwrap_or("nothing");
             let body = format!("{}\n{}", request.headers.join("\n"), String::from_utf8_lossy(&request.body));
-            whole("200 OK", &format!("x-echo: {said}\r\n"), body.as_bytes())
+            whole("200 OK", &format!("x-echo: {credential}\r\n"), body.as_bytes())
         }
         "/redirect" => {
             let (status, to) = request.parameter("status").split_once("&to=").unwrap_or_default();
@@ -196,12 +196,12 @@ fn answer(request: &Seen, writer: &mut impl Write, reader: &mut impl Read) -> st
         }
         // Compresses although the request does not accept it.
         "/gzip" => {
-            let said = format!(
+            let text = format!(
                 "{} said {}",
                 request.header("accept-encoding").unwrap_or("nothing"),
                 request.header("authorization").unwrap_or("nothing")
             );
-            whole("200 OK", "content-encoding: gzip\r\n", &gzip(said.as_bytes()))
+            whole("200 OK", "content-encoding: gzip\r\n", &gzip(text.as_bytes()))
         }
         "/br" => whole("200 OK", "content-encoding: br\r\n", b"\x0b\x02\x80hello\x03"),
         "/loop" => whole("302 Found", "location: /loop\r\n", b""),

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 
 use serde_json::{Value, json};
 
-use super::http::{Came, Http};
+use super::http::{Http, Response};
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Event {
@@ -65,7 +65,7 @@ impl Http {
         )
     }
 
-    pub(crate) fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Came {
+    pub(crate) fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Response {
         self.say(self.bare(method, path, headers, body))
     }
 
@@ -83,15 +83,15 @@ impl Http {
         let mut stream = self.connect();
         let request = self.bare("POST", path, &[("mcp-session-id", session)], &message.to_string());
         stream.write_all(request.as_bytes()).expect("a request");
-        let mut came = String::new();
+        let mut text = String::new();
         for line in BufReader::new(stream).lines() {
-            came.push_str(&line.expect("a line"));
-            came.push('\n');
-            if let Some(event) = events(&came).into_iter().next() {
+            text.push_str(&line.expect("a line"));
+            text.push('\n');
+            if let Some(event) = events(&text).into_iter().next() {
                 return event;
             }
         }
-        panic!("no event: {came}")
+        panic!("no event: {text}")
     }
 
     /// Returns the events after this one, until the host ends the stream.

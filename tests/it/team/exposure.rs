@@ -135,11 +135,11 @@ fn answer(body: &[u8]) -> Option<Value> {
 
 /// Returns everything that a caller gets without naming a tool.
 fn overview(person: &Person<'_>) -> String {
-    let mut told = String::new();
+    let mut replies = String::new();
     let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
-    told += &person.send("", "initialize", hello).1;
+    replies += &person.send("", "initialize", hello).1;
     for method in ["tools/list", "prompts/list", "resources/list", "resources/templates/list"] {
-        told += &person.request(method, json!({})).to_string();
+        replies += &person.request(method, json!({})).to_string();
     }
     for (tool, arguments) in [
         ("search_tools", json!({"query": "records", "top_k": 20})),
@@ -152,16 +152,16 @@ fn overview(person: &Person<'_>) -> String {
         ("refresh_mcp_server", json!({"server": "many"})),
         ("tool_types", json!({})),
     ] {
-        told += &person.call(tool, arguments);
+        replies += &person.call(tool, arguments);
     }
-    told
+    replies
 }
 
 /// Removes suggestions, which depend on how near the given name is to names that the caller may know.
 fn without_suggestions(answer: &str) -> String {
     let mut parts = answer.split(" Did you mean ");
     let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |told, part| told + part.split_once('?').map_or(part, |(_, rest)| rest))
+    parts.fold(first, |text, part| text + part.split_once('?').map_or(part, |(_, rest)| rest))
 }
 
 /// Returns what a caller gets about one tool of the server, with the word of the tool replaced.
@@ -210,11 +210,11 @@ proptest! {
             prop_assert!(everything.contains(word), "{} is nowhere in {}", word, everything);
         }
         let ann = Person::connect(&host, &ann, "/mcp/p/p");
-        let told = overview(&ann);
+        let ann_overview = overview(&ann);
         let unknown = about(&ann, NOTHING);
         for word in WORDS {
             let (shown, answers) = (rules.shows(word), about(&ann, word));
-            prop_assert_eq!(told.contains(word), shown, "{}: {}", word, told);
+            prop_assert_eq!(ann_overview.contains(word), shown, "{}: {}", word, ann_overview);
             prop_assert_eq!(answers[1].contains("records of"), shown, "{}: {}", word, answers[1]);
             if !shown {
                 for (answer, unknown) in answers.iter().zip(&unknown) {
@@ -228,7 +228,7 @@ proptest! {
             }
         }
         for word in [PROMPT, RESOURCE] {
-            prop_assert_eq!(told.contains(word), rules.shows(word), "{}: {}", word, told);
+            prop_assert_eq!(ann_overview.contains(word), rules.shows(word), "{}: {}", word, ann_overview);
         }
         let prompt = ann.request("prompts/get", json!({"name": format!("many__{PROMPT}")})).to_string();
         prop_assert_eq!(prompt.contains("About granite"), rules.prompts, "{}", prompt);

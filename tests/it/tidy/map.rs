@@ -43,15 +43,15 @@ fn the_map_shows_every_room() {
 }
 
 #[test]
-fn the_map_shows_no_room_that_is_gone() {
+fn the_map_shows_no_missing_room() {
     let map = read(MAP);
     let rooms = ["host", "gates", "tests", "docs", "wit", "xtask", "packaging", "fuzz"];
     let paths = quoted(&map)
         .into_iter()
         .filter(|span| span.split_once('/').is_some_and(|(top, _)| rooms.contains(&top)));
     let paths = paths.filter(|span| !span.contains(['<', '*', '{', '…', ' ']));
-    let gone = paths.filter(|path| !repository().join(path).exists());
-    none("paths in docs/architecture.md exist (a placeholder is written <so>)", gone.map(str::to_owned));
+    let missing = paths.filter(|path| !repository().join(path).exists());
+    none("paths in docs/architecture.md exist (a placeholder is written <so>)", missing.map(str::to_owned));
 }
 
 #[test]

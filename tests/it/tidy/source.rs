@@ -98,8 +98,8 @@ fn files_fit_a_head() {
     let reason = "//! Longer than 300 lines because";
     let long = rust().into_iter().filter(|(_, text)| text.lines().count() > 300);
     let long = long.filter(|(_, text)| !text.lines().any(|line| line.starts_with(reason)));
-    let told = long.map(|(path, text)| format!("{path}: {} lines", text.lines().count()));
-    none("at most 300 lines, or a module doc with a line `//! Longer than 300 lines because …`", told);
+    let findings = long.map(|(path, text)| format!("{path}: {} lines", text.lines().count()));
+    none("at most 300 lines, or a module doc with a line `//! Longer than 300 lines because …`", findings);
 }
 
 #[test]
@@ -114,9 +114,9 @@ fn every_variable_is_documented() {
     assert!(names.contains(&"MCP_PRESET"), "{env}: the list of variables is not where this test looks");
     let mut pages = files("docs", ".md");
     pages.push(("README.md".into(), read("README.md")));
-    let told = |name: &str| pages.iter().any(|(_, page)| page.contains(&format!("`{name}`")));
+    let is_documented = |name: &str| pages.iter().any(|(_, page)| page.contains(&format!("`{name}`")));
     none("docs/ or README.md names every variable of config/env.rs in backticks", {
-        names.iter().filter(|name| !told(name)).map(|name| (*name).to_owned())
+        names.iter().filter(|name| !is_documented(name)).map(|name| (*name).to_owned())
     });
 }
 

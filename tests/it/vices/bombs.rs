@@ -106,46 +106,46 @@ fn tables_are_capped_all_together() {
     let bomb = module(&[(1, TYPES.to_vec()), declared, (4, tables), (8, vec![0]), bodies]);
     for (limits, most) in [("", 20_000), ("table_elements = 5000", 5_000)] {
         let ran = place(&bomb, limits).run(&["presets", "check"]);
-        let told = ran.stdout() + &ran.stderr();
+        let output = ran.stdout() + &ran.stderr();
         let expected = format!("gate 'bomb' ran out of table elements: its limit is {most}");
-        assert!(told.contains(&expected) && told.contains("raise limits.table_elements"), "{told}");
+        assert!(output.contains(&expected) && output.contains("raise limits.table_elements"), "{output}");
     }
 }
 
 #[test]
 fn a_table_that_is_too_large_from_the_start_is_refused() {
     let tables = [&[1, 0x70, 0][..], &leb(10_000_000)].concat();
-    let told = refusal(&module(&[(4, tables)]));
-    assert!(told.contains("bomb.wasm") && told.contains("table"), "{told}");
+    let message = refusal(&module(&[(4, tables)]));
+    assert!(message.contains("bomb.wasm") && message.contains("table"), "{message}");
 }
 
 #[test]
 fn many_memories_are_refused() {
     let memories = [&[8][..], &[0, 1].repeat(8)].concat();
-    let told = refusal(&module(&[(5, memories)]));
-    assert!(told.contains("bomb.wasm") && told.contains("memories"), "{told}");
+    let message = refusal(&module(&[(5, memories)]));
+    assert!(message.contains("bomb.wasm") && message.contains("memories"), "{message}");
 }
 
 #[test]
 fn memories_share_one_limit_from_the_start() {
     // 63.75 MiB, in addition to the memory of the fixture's own module.
     let memories = [&[1, 0][..], &leb(1_020)].concat();
-    let told = refusal(&module(&[(5, memories)]));
-    assert!(told.contains("gate 'bomb' ran out of memory: its limit is 64 MiB"), "{told}");
+    let message = refusal(&module(&[(5, memories)]));
+    assert!(message.contains("gate 'bomb' ran out of memory: its limit is 64 MiB"), "{message}");
 }
 
 #[test]
 fn a_start_function_that_never_ends_is_ended() {
     let [declared, bodies] = functions(1, &[0x03, 0x40, 0x0c, 0x00, 0x0b, 0x0b]);
-    let told = refusal(&module(&[(1, TYPES.to_vec()), declared, (8, vec![0]), bodies]));
-    assert!(told.contains("gate 'bomb' was stopped after 5 s"), "{told}");
+    let message = refusal(&module(&[(1, TYPES.to_vec()), declared, (8, vec![0]), bodies]));
+    assert!(message.contains("gate 'bomb' was stopped after 5 s"), "{message}");
 }
 
 #[test]
 fn more_functions_than_any_gate_has_are_refused_unread() {
     let [declared, bodies] = functions(100_001, &[0x0b]);
-    let told = refusal(&module(&[(1, TYPES.to_vec()), declared, bodies]));
-    assert!(told.contains("functions; the limit is 100000"), "{told}");
+    let message = refusal(&module(&[(1, TYPES.to_vec()), declared, bodies]));
+    assert!(message.contains("functions; the limit is 100000"), "{message}");
 }
 
 #[test]
@@ -158,8 +158,11 @@ fn a_function_that_takes_the_compiler_minutes_is_refused() {
         module(&[(1, TYPES.to_vec()), (3, vec![1, 0]), (10, bodies)])
     };
     let started = Instant::now();
-    let told = refusal(&large(20_000));
-    assert!(told.contains("has a function of weight") && told.contains("the limit is 2000000"), "{told}");
+    let message = refusal(&large(20_000));
+    assert!(
+        message.contains("has a function of weight") && message.contains("the limit is 2000000"),
+        "{message}"
+    );
     let mut client = Client::start(&place(&large(900), ""), "bad");
     assert_eq!(client.text("echo", json!({"text": "hello"})), "hello");
     // Not asserted, because the machine may be shared.

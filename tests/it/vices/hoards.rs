@@ -32,11 +32,11 @@ fn requests_that_are_never_sent_are_on_the_budget() {
     for what in ["requests", "responses", "headers", "methods"] {
         let (growth, result) = growth(&mut client, "hoard", json!({"what": what, "times": 1_000}));
         assert!(growth < MOST, "{what}: {growth} bytes");
-        let told = result["content"][0]["text"].as_str().unwrap_or_default();
+        let text = result["content"][0]["text"].as_str().unwrap_or_default();
         match what {
-            "headers" => assert!(told.contains("used more than 64 MiB of host memory"), "{result}"),
-            "methods" => assert!(told.contains("wasi:http says"), "{result}"),
-            _ => assert_eq!(told, "1000 kept"),
+            "headers" => assert!(text.contains("used more than 64 MiB of host memory"), "{result}"),
+            "methods" => assert!(text.contains("wasi:http says"), "{result}"),
+            _ => assert_eq!(text, "1000 kept"),
         }
     }
     assert_eq!(client.text("hoard", json!({"what": "headers", "times": 10})), "10 kept");
@@ -65,8 +65,8 @@ fn values_of_all_blocks_of_a_reply_count_together() {
     for vice in ["vice_values", "vice_objects"] {
         let (growth, result) = growth(&mut client, vice, json!({}));
         assert!(growth < MOST, "{vice}: {growth} bytes");
-        let told = result["content"][0]["text"].as_str().unwrap_or_default();
-        assert!(told.contains("broke the contract") && told.contains("content block"), "{result}");
+        let text = result["content"][0]["text"].as_str().unwrap_or_default();
+        assert!(text.contains("broke the contract") && text.contains("content block"), "{result}");
     }
     assert_eq!(client.text("well_behaved", json!({})), "fine");
 }

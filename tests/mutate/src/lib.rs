@@ -69,11 +69,11 @@ impl Target {
         let ran = catch_unwind(AssertUnwindSafe(|| (self.run)(input)));
         let took = start.elapsed();
         let shown = input.escape_ascii();
-        if let Err(why) = ran {
+        if let Err(reason) = ran {
             panic!(
                 "{} panicked ({}) with {SEED}={seed} at the input b\"{shown}\"",
                 self.name,
-                words_of(&*why)
+                words_of(&*reason)
             );
         }
         assert!(took < LONGEST, "{} took {took:?} with {SEED}={seed} for the input b\"{shown}\"", self.name);
@@ -110,9 +110,9 @@ fn number(variable: &str) -> Option<u64> {
     )
 }
 
-fn words_of(why: &(dyn Any + Send)) -> &str {
-    let owned = why.downcast_ref::<String>().map(String::as_str);
-    owned.or_else(|| why.downcast_ref::<&str>().copied()).unwrap_or("no message")
+fn words_of(reason: &(dyn Any + Send)) -> &str {
+    let owned = reason.downcast_ref::<String>().map(String::as_str);
+    owned.or_else(|| reason.downcast_ref::<&str>().copied()).unwrap_or("no message")
 }
 
 #[cfg(test)]
@@ -126,10 +126,13 @@ mod tests {
     const TARGET: Target = Target { name: "braces", seeds: &[b"{a}"], words: &["{"], run: breaks_at_a_brace };
 
     #[test]
-    fn what_breaks_is_found_and_told_with_its_input() {
-        let why = catch_unwind(|| TARGET.test()).expect_err("it breaks");
-        let why = words_of(&*why).to_owned();
-        assert!(why.contains("braces panicked (two braces)") && why.contains("at the input b\"{{"), "{why}");
+    fn a_panic_is_found_and_reported_with_its_input() {
+        let reason = catch_unwind(|| TARGET.test()).expect_err("it breaks");
+        let reason = words_of(&*reason).to_owned();
+        assert!(
+            reason.contains("braces panicked (two braces)") && reason.contains("at the input b\"{{"),
+            "{reason}"
+        );
     }
 
     #[test]

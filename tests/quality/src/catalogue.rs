@@ -80,7 +80,7 @@ impl Catalogue {
     pub(crate) fn found(&self, question: &str, limit: usize) -> Vec<String> {
         // Twins take up places in the list.
         let found = self.search(question, 3 * limit);
-        let mut ids = self.told(&found.tools);
+        let mut ids = self.tool_ids(&found.tools);
         ids.truncate(limit);
         ids
     }
@@ -99,7 +99,7 @@ impl Catalogue {
         })
     }
 
-    fn told(&self, found: &[ToolMatch]) -> Vec<String> {
+    fn tool_ids(&self, found: &[ToolMatch]) -> Vec<String> {
         self.once(&found.iter().map(|tool| self.ids[tool.tool].clone()).collect::<Vec<_>>())
     }
 

@@ -24,18 +24,18 @@ fn measure(name: &str, text: &str) -> Result<Value> {
     let port: &dyn TextCompressor = &Extractor;
     let digest = || port.digest(text, "", BUDGET).map_err(|fault| anyhow!("{fault}"));
     // The first digest unpacks the vocabulary, once per process.
-    let told = digest()?;
+    let result = digest()?;
     let mut turns = Vec::with_capacity(TURNS);
     for _ in 0..TURNS {
-        let begun = Instant::now();
+        let start = Instant::now();
         digest()?;
-        turns.push(begun.elapsed().as_secs_f64() * 1e3);
+        turns.push(start.elapsed().as_secs_f64() * 1e3);
     }
     turns.sort_by(f64::total_cmp);
-    let reduction = 1.0 - f64::from(told.tokens_out) / f64::from(told.tokens_in);
+    let reduction = 1.0 - f64::from(result.tokens_out) / f64::from(result.tokens_in);
     Ok(json!({
-        "name": name, "kind": told.kind, "bytes": text.len(), "p50_ms": turns[TURNS / 2], "n": TURNS,
-        "tokens_in": told.tokens_in, "tokens_out": told.tokens_out, "reduction": reduction,
+        "name": name, "kind": result.kind, "bytes": text.len(), "p50_ms": turns[TURNS / 2], "n": TURNS,
+        "tokens_in": result.tokens_in, "tokens_out": result.tokens_out, "reduction": reduction,
     }))
 }
 

@@ -52,7 +52,7 @@ async fn measure(set: &str, wiki: &Path, questions: &[Question], results: &mut R
         let mut recall = Recall::default();
         for question in questions {
             let begin = cpu_time();
-            let found = graph.search(&question.q, &PageFilters::default(), LIMIT).await.map_err(said)?;
+            let found = graph.search(&question.q, &PageFilters::default(), LIMIT).await.map_err(to_error)?;
             recall.add_cpu_since(begin);
             ensure!(found.note.is_none(), "{set}: {:?}", found.note);
             let found: Vec<String> = found.hits.into_iter().map(|hit| hit.page.id).collect();
@@ -73,13 +73,13 @@ pub(crate) fn empty_graph(database: &Path) -> WikiKnowledge {
 async fn graph(database: &Path, wiki: &Path, embedder: Option<Arc<dyn Embedder>>) -> Result<WikiKnowledge> {
     let config = KnowledgeConfig { database: database.to_owned(), roots: WikiRoots::Any, default_root: None };
     let graph = WikiKnowledge::sqlite(config, Arc::new(Noon), embedder);
-    graph.index(Some(wiki.to_owned()), IndexOptions::default(), &|_, _| {}).await.map_err(said)?;
+    graph.index(Some(wiki.to_owned()), IndexOptions::default(), &|_, _| {}).await.map_err(to_error)?;
     Ok(graph)
 }
 
 /// Returns the ids of all pages. Fails if a question names another one.
 async fn ids(graph: &WikiKnowledge, questions: &[Question]) -> Result<Vec<String>> {
-    let ids: BTreeSet<String> = graph.ids().await.map_err(said)?.into_iter().collect();
+    let ids: BTreeSet<String> = graph.ids().await.map_err(to_error)?.into_iter().collect();
     for id in questions.iter().flat_map(|question| &question.rel) {
         ensure!(ids.contains(id), "a question names the missing page '{id}'");
     }
@@ -90,7 +90,7 @@ async fn meaning(graph: &WikiKnowledge, ids: &[String], questions: &[Question]) 
     let mut block = VectorBlock::new(gatehouse_text::DIMENSION);
     let mut rows = Vec::new();
     for id in ids {
-        let PageLookup::Found { page, .. } = graph.page(id).await.map_err(said)? else { continue };
+        let PageLookup::Found { page, .. } = graph.page(id).await.map_err(to_error)? else { continue };
         let text = embedded_text(&page.title, &page.overview, &page.domains, &page.content);
         if let Some(vector) = LocalEmbedder.vector(&text)
             && block.push(&vector).is_some()
@@ -107,7 +107,7 @@ async fn meaning(graph: &WikiKnowledge, ids: &[String], questions: &[Question]) 
     Ok(recall)
 }
 
-pub(crate) fn said(fault: gatehouse_core::Fault) -> anyhow::Error {
+pub(crate) fn to_error(fault: gatehouse_core::Fault) -> anyhow::Error {
     anyhow!("{}", fault.message)
 }
 

@@ -130,13 +130,15 @@ pub(crate) async fn run_pages(places: &Places, results: &mut Results) -> Result<
         sources: Vec::new(),
         links: Vec::new(),
     });
-    graph.upsert(drafts.collect()).await.map_err(knowledge::said)?;
+    graph.upsert(drafts.collect()).await.map_err(knowledge::to_error)?;
     ensure!(graph.wait_for_vectors(Duration::from_secs(60)).await, "the pages got no vectors");
     for language in SPACELESS.into_iter().chain(SPACED) {
         let mut recall = Recall::default();
         for question in set.queries.iter().filter(|question| question.language == language) {
-            let found =
-                graph.search(&question.q, &PageFilters::default(), LIMIT).await.map_err(knowledge::said)?;
+            let found = graph
+                .search(&question.q, &PageFilters::default(), LIMIT)
+                .await
+                .map_err(knowledge::to_error)?;
             let found: Vec<String> = found.hits.into_iter().map(|hit| hit.page.title).collect();
             recall.add(&found, std::slice::from_ref(&question.title));
         }

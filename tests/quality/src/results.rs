@@ -42,7 +42,8 @@ pub(crate) fn run(folder: &Path) -> Result<Value> {
     let each: Vec<Value> = measured.iter().map(Measured::json).collect();
     let wrong = golds.iter().flat_map(truth::untrue);
     let number = format!(": {}", truth::NUMBER);
-    let (uncounted, untrue): (Vec<String>, Vec<String>) = wrong.partition(|said| said.contains(&number));
+    let (uncounted, untrue): (Vec<String>, Vec<String>) =
+        wrong.partition(|message| message.contains(&number));
     let policies = policies::compared(&golds, measured)?;
     let shapes = shapes::measured(&golds, own)?;
     Ok(json!({

@@ -44,9 +44,9 @@ pub(crate) fn run(folder: &Path) -> Result<Value> {
 
 fn timed(text: &str) -> Result<f64> {
     let port: &dyn TextCompressor = &Extractor;
-    let begun = Instant::now();
+    let start = Instant::now();
     let extract = port.extract(text, QUESTION, BUDGET).map_err(|fault| anyhow!("{fault}"))?;
-    let ms = begun.elapsed().as_secs_f64() * 1e3;
+    let ms = start.elapsed().as_secs_f64() * 1e3;
     anyhow::ensure!(extract.tokens_out <= BUDGET, "{} tokens", extract.tokens_out);
     Ok(ms)
 }

@@ -31,10 +31,10 @@ fn main() -> Result<()> {
     };
     let component = fs::read(&from).with_context(|| format!("cannot read {}", from.display()))?;
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-    let made = runtime
+    let snapshot_bytes = runtime
         .block_on(snapshot(&component))
         .with_context(|| format!("cannot snapshot {}", from.display()))?;
-    fs::write(&to, made).with_context(|| format!("cannot write {}", to.display()))
+    fs::write(&to, snapshot_bytes).with_context(|| format!("cannot write {}", to.display()))
 }
 
 /// WASI state during `describe`; nothing in it varies between runs.
@@ -77,13 +77,13 @@ async fn snapshot(gate: &[u8]) -> Result<Vec<u8>> {
     let engine = Engine::default();
     let component = Component::new(&engine, &instrumented)?;
     let linker = linker(&engine, &component)?;
-    let mut made = Vec::new();
+    let mut snapshots = Vec::new();
     for _ in 0..2 {
         let mut described = DescribedGate::new(&engine, &linker, &component).await?;
-        made.push(wizer.snapshot_component(&context, &mut described).await?);
+        snapshots.push(wizer.snapshot_component(&context, &mut described).await?);
         described.failed.map_or(Ok(()), Err)?;
     }
-    match <[Vec<u8>; 2]>::try_from(made) {
+    match <[Vec<u8>; 2]>::try_from(snapshots) {
         Ok([first, second]) if first == second => Ok(first),
         _ => bail!("two `describe` calls left different memory"),
     }
@@ -186,8 +186,8 @@ impl ComponentInstanceState for DescribedGate {
         function: &str,
         contents: impl FnOnce(&[u8]) + Send,
     ) {
-        let told = |store: &Store<DescribeState>, bytes: WasmList<u8>| contents(bytes.as_le_slice(store));
-        if let Err(error) = self.ask(instance, function, told).await {
+        let read = |store: &Store<DescribeState>, bytes: WasmList<u8>| contents(bytes.as_le_slice(store));
+        if let Err(error) = self.ask(instance, function, read).await {
             self.failed = Some(error);
         }
     }

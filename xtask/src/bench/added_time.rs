@@ -45,8 +45,8 @@ pub(crate) fn http_server_tool(bench: &Bench, report: &mut BenchReport) -> Resul
         ours.echo("floor__echo")?;
         let added =
             added_time(bench.rounds(60), 250, || ours.echo("floor__echo"), || direct[0].echo("echo"))?;
-        let what = format!("a tool of an HTTP server of {version}, added p50");
-        report.add(added.row("P8h", &what, (Bound::AtMost(400.0), Bound::AtMost(100.0))));
+        let measurement = format!("a tool of an HTTP server of {version}, added p50");
+        report.add(added.row("P8h", &measurement, (Bound::AtMost(400.0), Bound::AtMost(100.0))));
 
         let calls = (IN_FLIGHT * CALLS_OF_EACH) as u64;
         let tools = ["floor__echo".to_owned()];
@@ -61,9 +61,9 @@ pub(crate) fn http_server_tool(bench: &Bench, report: &mut BenchReport) -> Resul
             }
             BenchSide::Floor => rate(&mut direct, "echo", CALLS_OF_EACH),
         })?;
-        let what = format!("a tool of an HTTP server of {version}, {IN_FLIGHT} in flight");
+        let measurement = format!("a tool of an HTTP server of {version}, {IN_FLIGHT} in flight");
         let bounds = (Bound::AtLeast(0.3), Bound::AtLeast(0.8));
-        report.add(ReportRow::ratio("P8h", what, "/s", &rates, rounds * calls as usize, bounds));
+        report.add(ReportRow::ratio("P8h", measurement, "/s", &rates, rounds * calls as usize, bounds));
     }
     Ok(())
 }
@@ -105,10 +105,10 @@ fn added_time(
 }
 
 impl AddedTime {
-    fn row(&self, id: &'static str, what: &str, bounds: (Bound, Bound)) -> ReportRow {
+    fn row(&self, id: &'static str, measurement: &str, bounds: (Bound, Bound)) -> ReportRow {
         let added: Vec<f64> =
             self.pair.ours.iter().zip(&self.pair.floor).map(|(ours, floor)| ours - floor).collect();
-        let row = ReportRow::ratio(id, what, "µs", &self.pair, self.calls, bounds);
+        let row = ReportRow::ratio(id, measurement, "µs", &self.pair, self.calls, bounds);
         ReportRow { ours: median(&added), judged: BoundSubject::Value, ..row }
     }
 }

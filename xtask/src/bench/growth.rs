@@ -104,11 +104,11 @@ fn with_tools(bench: &Bench, count: usize, of_each: usize, table: &mut GrowthTab
     for number in 1..=count {
         server.call_tool(&format!("floor{number}"))?;
     }
-    let wanted = format!("tool{of_each}");
+    let expected_tool = format!("tool{of_each}");
     let search = || {
         let arguments = format!(r#"{{"query":"count the things of kind {of_each}"}}"#);
         let (time, reply) = server.timed("search_tools", &arguments)?;
-        ensure!(reply.contains(&wanted), "search_tools answered {reply}");
+        ensure!(reply.contains(&expected_tool), "search_tools answered {reply}");
         Ok(time)
     };
     table.add("`search_tools`, p50, µs", p50(search)?);
@@ -156,11 +156,11 @@ impl Bench {
     /// are none, and through the gate `proxy`.
     fn before_floors(&self, count: usize, tools: usize) -> Result<Gateway> {
         let floor = serde_json::to_string(&self.floor)?;
-        let shown = if tools == 0 { count } else { 0 };
-        let shown: Vec<_> = (1..=shown).map(|number| format!("\"floor{number}\"")).collect();
+        let direct_count = if tools == 0 { count } else { 0 };
+        let direct_servers: Vec<_> = (1..=direct_count).map(|number| format!("\"floor{number}\"")).collect();
         let mut settings = format!(
             "[gates.proxy]\ngrants = [\"servers\"]\n\n[presets.bench]\ngates.proxy = {{}}\nservers = [{}]\n",
-            shown.join(", ")
+            direct_servers.join(", ")
         );
         for number in 1..=count {
             let server = format!("[servers.floor{number}]\ncommand = {floor}");

@@ -36,14 +36,14 @@ impl HttpBenchServer {
     pub(crate) fn start(mut command: Command, log: &Path) -> Result<Self> {
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
         let mut errors = BufReader::new(child.stderr.take().context("the server has no stderr")?);
-        let mut said = String::new();
+        let mut stderr = String::new();
         let address = loop {
-            let begin = said.len();
-            if errors.read_line(&mut said)? == 0 {
+            let begin = stderr.len();
+            if errors.read_line(&mut stderr)? == 0 {
                 let _ = child.wait();
-                bail!("the server ended: {said}");
+                bail!("the server ended: {stderr}");
             }
-            if let Some((_, rest)) = said[begin..].split_once("http://")
+            if let Some((_, rest)) = stderr[begin..].split_once("http://")
                 && let Some((address, _)) = rest.split_once("/mcp")
             {
                 break address.to_owned();

@@ -91,7 +91,7 @@ fn timed(server: &mut BenchServer, tool: &str, arguments: &str) -> Result<(f64, 
 
 fn is_incomplete(server: &mut BenchServer, ask: &str) -> Result<bool> {
     let (_, reply) = timed(server, "search_knowledge", ask)?;
-    if reply["structuredContent"]["found"].as_u64().is_none_or(|found| found == 0) {
+    if reply["structuredContent"]["found"].as_u64().is_none_or(|count| count == 0) {
         bail!("a search of the sample found nothing: {reply}");
     }
     Ok(!reply["structuredContent"]["note"].is_null())
@@ -100,8 +100,8 @@ fn is_incomplete(server: &mut BenchServer, ask: &str) -> Result<bool> {
 fn questions(file: &Path) -> Result<Vec<String>> {
     let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     let question = |line: &str| Some(serde_json::from_str::<Value>(line).ok()?["q"].as_str()?.to_owned());
-    let found: Vec<String> = text.lines().filter_map(question).collect();
-    if found.is_empty() { bail!("{} has no questions", file.display()) } else { Ok(found) }
+    let questions: Vec<String> = text.lines().filter_map(question).collect();
+    if questions.is_empty() { bail!("{} has no questions", file.display()) } else { Ok(questions) }
 }
 
 fn write_wiki(sample: &Path, wiki: &Path, pages: usize) -> Result<()> {

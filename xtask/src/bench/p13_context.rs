@@ -41,20 +41,20 @@ pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
     let direct: usize = counter.count(&lists)?.into_iter().sum();
     let mut gateway = bench.start(&references.gateway(bench, &["proxy"])?)?;
     let proxied: usize = counter.count(&[list_tools(&mut gateway)?])?.into_iter().sum();
-    let what = format!("tokens of tools/list, {} servers", references.len());
+    let measurement = format!("tokens of tools/list, {} servers", references.len());
     let bounds = (Bound::AtMost(11.0), Bound::AtMost(3.0));
-    report.add(ReportRow::share("P13", &what, (proxied, direct), 1, bounds));
+    report.add(ReportRow::share("P13", &measurement, (proxied, direct), 1, bounds));
     // Search finds only servers that were contacted once; their tool lists are then cached.
     call_texts(&mut gateway, "refresh_mcp_server", json!({}))?;
     let place = references.folder().display().to_string();
     let (mut calls, mut discovery, mut searches) = (Vec::new(), Vec::new(), Vec::new());
     for (question, server, tool, arguments) in TASK {
-        let found = call_texts(&mut gateway, "search_tools", json!({"query": question}))?;
-        if !found[1].contains(tool) {
-            bail!("'{question}' does not find {tool}: {}", found[1]);
+        let reply = call_texts(&mut gateway, "search_tools", json!({"query": question}))?;
+        if !reply[1].contains(tool) {
+            bail!("'{question}' does not find {tool}: {}", reply[1]);
         }
-        searches.push(found[1].clone());
-        discovery.extend(found);
+        searches.push(reply[1].clone());
+        discovery.extend(reply);
         let named = json!({"server": server, "tool": tool});
         discovery.extend(call_texts(&mut gateway, "get_tool_schema", named.clone())?);
         let arguments: Value = serde_json::from_str(&arguments.replace("{place}", &place))?;
@@ -64,17 +64,18 @@ pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
     }
     let calls: usize = counter.count(&calls)?.into_iter().sum();
     let discovery: usize = counter.count(&discovery)?.into_iter().sum();
-    let what = format!("net tokens of a task, {} questions over {} servers", TASK.len(), references.len());
+    let measurement =
+        format!("net tokens of a task, {} questions over {} servers", TASK.len(), references.len());
     let tokens = (proxied + discovery + calls, direct + calls);
     let bounds = (Bound::AtMost(100.0), Bound::AtMost(50.0));
-    report.add(ReportRow::share("P15", &what, tokens, 1, bounds));
+    report.add(ReportRow::share("P15", &measurement, tokens, 1, bounds));
     // Assumes that no search has to be repeated.
     let break_even = (direct - proxied.min(direct)) * TASK.len() / discovery.max(1);
     let mut searches = counter.count(&searches)?;
     searches.sort_unstable();
-    let told = json!({"direct_list": direct, "proxy_list": proxied, "discovery": discovery, "calls": calls,
+    let fact = json!({"direct_list": direct, "proxy_list": proxied, "discovery": discovery, "calls": calls,
         "search_reply_p50": searches[searches.len() / 2], "questions": TASK.len(),
         "break_even_questions": break_even});
-    report.fact("context", told);
+    report.fact("context", fact);
     Ok(())
 }

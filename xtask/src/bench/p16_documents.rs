@@ -83,8 +83,8 @@ pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
         let size = documents * bytes / 1_000_000;
         // The target is for 1,000 files; scale it to the other sizes.
         let share = documents as f64 / 1_000.0;
-        let what = format!("index {documents} documents, {size} MB");
-        add(report, what, &[time], 20_000.0 * share, 5_000.0 * share);
+        let measurement = format!("index {documents} documents, {size} MB");
+        add(report, measurement, &[time], 20_000.0 * share, 5_000.0 * share);
         let mut server = bench.start(&gateway)?;
         for mode in ["text", "semantic"] {
             let asks: Vec<String> = (0..QUESTIONS).map(|number| ask(number, mode)).collect();
@@ -110,30 +110,30 @@ fn ask(number: usize, mode: &str) -> String {
 fn wait(server: &mut BenchServer, ask: &str) -> Result<()> {
     let begin = Instant::now();
     loop {
-        let found = call(server, ask)?.1;
-        if found["notes"].as_array().is_none_or(Vec::is_empty) {
+        let content = call(server, ask)?.1;
+        if content["notes"].as_array().is_none_or(Vec::is_empty) {
             return Ok(());
         }
         if begin.elapsed() > VECTORS_TIMEOUT {
-            bail!("documents are still not ready: {}", found["notes"]);
+            bail!("documents are still not ready: {}", content["notes"]);
         }
     }
 }
 
 fn call(server: &mut BenchServer, ask: &str) -> Result<(f64, Value)> {
     let (time, mut reply) = server.timed_result("mfai_document_retrieval", ask)?;
-    let found = reply["structuredContent"].take();
+    let content = reply["structuredContent"].take();
     if reply["isError"] == true
-        || found["sources"][0].as_str().is_none_or(|source| !source.starts_with("bench/"))
+        || content["sources"][0].as_str().is_none_or(|source| !source.starts_with("bench/"))
     {
-        bail!("a search of the documents found nothing: {reply} {found}");
+        bail!("a search of the documents found nothing: {reply} {content}");
     }
-    Ok((time, found))
+    Ok((time, content))
 }
 
-fn add(report: &mut BenchReport, what: String, times: &[f64], reach: f64, aim: f64) {
+fn add(report: &mut BenchReport, measurement: String, times: &[f64], reach: f64, aim: f64) {
     let bounds = (Bound::AtMost(reach), Bound::AtMost(aim));
-    report.add(ReportRow::value("P16", what, (median(times), "ms"), times.len(), bounds));
+    report.add(ReportRow::value("P16", measurement, (median(times), "ms"), times.len(), bounds));
 }
 
 fn write_corpus(folder: &Path, documents: usize, bytes: usize) -> Result<()> {

@@ -55,7 +55,7 @@ pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
         call_texts(gateway, "refresh_mcp_server", json!({}))?;
     }
     let mut totals = [0; 3];
-    let mut told = Vec::new();
+    let mut task_reports = Vec::new();
     for task in super::tasks::all(&references) {
         let mut direct = |(server, tool, arguments): ServerToolCall| {
             let at = names.iter().position(|name| *name == server).context("an unknown server")?;
@@ -77,14 +77,16 @@ pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
             let milliseconds = (spent.time / 100.0).round() / 10.0;
             ways.push(json!({"tokens": tokens, "trips": spent.trips, "ms": milliseconds}));
         }
-        told.push(json!({"task": task.about, "direct": ways[0], "proxy": ways[1], "script": ways[2]}));
+        task_reports
+            .push(json!({"task": task.about, "direct": ways[0], "proxy": ways[1], "script": ways[2]}));
     }
-    report.fact("tasks", json!(told));
+    report.fact("tasks", json!(task_reports));
     let [direct, proxied, scripted] = totals;
     for (way, ours, aim) in [("proxy", proxied, 50.0), ("script", scripted, 25.0)] {
-        let what = format!("net tokens of {} tasks over {} servers, {way}", told.len(), names.len());
+        let measurement =
+            format!("net tokens of {} tasks over {} servers, {way}", task_reports.len(), names.len());
         let bounds = (Bound::AtMost(100.0), Bound::AtMost(aim));
-        report.add(ReportRow::share("P17", &what, (ours, direct), told.len(), bounds));
+        report.add(ReportRow::share("P17", &measurement, (ours, direct), task_reports.len(), bounds));
     }
     Ok(())
 }
@@ -102,12 +104,12 @@ fn conversation(
         }
         replies.clear();
         spent.trips += 1;
-        for one in calls {
+        for tool_call in calls {
             let begin = std::time::Instant::now();
-            let said = call(one).with_context(|| task.about)?;
+            let reply = call(tool_call).with_context(|| task.about)?;
             spent.time += micros(begin.elapsed());
-            replies.push(said[1].clone());
-            spent.texts.extend(said);
+            replies.push(reply[1].clone());
+            spent.texts.extend(reply);
         }
     }
     Ok(spent)
@@ -115,25 +117,26 @@ fn conversation(
 
 fn script(task: &BenchTask, code: &mut BenchServer) -> Result<TaskCost> {
     let begin = std::time::Instant::now();
-    let said = call_texts(code, "run_code", json!({"code": task.script})).with_context(|| task.about)?;
+    let reply = call_texts(code, "run_code", json!({"code": task.script})).with_context(|| task.about)?;
     let time = micros(begin.elapsed());
     // Notes follow the value.
-    let value = serde_json::Deserializer::from_str(&said[1]).into_iter::<Value>().next().and_then(Result::ok);
+    let value =
+        serde_json::Deserializer::from_str(&reply[1]).into_iter::<Value>().next().and_then(Result::ok);
     if value.as_ref() != Some(&task.answer) {
-        bail!("'{}' returned {}, expected {}", task.about, said[1], task.answer);
+        bail!("'{}' returned {}, expected {}", task.about, reply[1], task.answer);
     }
-    Ok(TaskCost { texts: said.to_vec(), trips: 1, time })
+    Ok(TaskCost { texts: reply.to_vec(), trips: 1, time })
 }
 
 impl TaskCost {
     /// Adds the cost of finding the tools: one trip with a search per tool, then one with all schemas.
     fn find(&mut self, gateway: &mut BenchServer, task: &BenchTask) -> Result<()> {
         for (question, _, tool) in task.wanted {
-            let found = call_texts(gateway, "search_tools", json!({"query": question, "top_k": 5}))?;
-            if !found[1].contains(tool) {
-                bail!("'{question}' does not find {tool}: {}", found[1]);
+            let reply = call_texts(gateway, "search_tools", json!({"query": question, "top_k": 5}))?;
+            if !reply[1].contains(tool) {
+                bail!("'{question}' does not find {tool}: {}", reply[1]);
             }
-            self.texts.extend(found);
+            self.texts.extend(reply);
         }
         for (_, server, tool) in task.wanted {
             let named = json!({"server": server, "tool": tool});

@@ -23,9 +23,9 @@ pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
         ];
         let samples = measure(&mut targets, rounds)?;
         let bounds = (Bound::AtMost(1.15), Bound::AtMost(1.05));
-        for (what, pair) in [("p50", &samples.p50), ("CPU a call", &samples.cpu)] {
-            let what = format!("a team against one token, {name}, {what}");
-            report.add(ReportRow::ratio("P19", what, "µs", pair, rounds * CALLS, bounds));
+        for (quantity, pair) in [("p50", &samples.p50), ("CPU a call", &samples.cpu)] {
+            let measurement = format!("a team against one token, {name}, {quantity}");
+            report.add(ReportRow::ratio("P19", measurement, "µs", pair, rounds * CALLS, bounds));
         }
     }
     Ok(())

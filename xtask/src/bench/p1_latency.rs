@@ -69,9 +69,9 @@ fn with_gates(bench: &Bench, report: &mut BenchReport, gates: usize, machine: Ma
     let rounds = bench.rounds(ROUNDS);
     turns(rounds).try_for_each(|turn| round(turn, &mut results))?;
     let bounds = (Bound::AtMost(machine.reach), Bound::AtMost(1.6));
-    for (what, pair) in [("p50", results.p50), ("p99", results.p99), ("CPU a call", results.cpu)] {
-        let what = format!("echo, {}, {}, {what}", counted_gates(gates), machine.name);
-        report.add(ReportRow::ratio("P1", what, "µs", &pair, rounds * CALLS, bounds));
+    for (quantity, pair) in [("p50", results.p50), ("p99", results.p99), ("CPU a call", results.cpu)] {
+        let measurement = format!("echo, {}, {}, {quantity}", counted_gates(gates), machine.name);
+        report.add(ReportRow::ratio("P1", measurement, "µs", &pair, rounds * CALLS, bounds));
     }
     Ok(())
 }

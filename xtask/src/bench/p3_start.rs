@@ -55,9 +55,9 @@ pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
 }
 
 fn row(case: &StartCase, cache: &str, times: &PairedSamples) -> ReportRow {
-    let what = format!("start to complete tools/list, {}, {cache}", counted_gates(case.gates));
+    let measurement = format!("start to complete tools/list, {}, {cache}", counted_gates(case.gates));
     let bounds = (Bound::AtMost(case.reach), Bound::AtMost(case.aim));
-    let row = ReportRow::ratio("P3", what, "ms", times, times.ours.len(), bounds);
+    let row = ReportRow::ratio("P3", measurement, "ms", times, times.ours.len(), bounds);
     ReportRow { judged: case.judged, ..row }
 }
 

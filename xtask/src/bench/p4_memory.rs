@@ -25,10 +25,14 @@ pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
     let (our_idle, our_growth) =
         idle_and_growth(BenchSide::Gateway, &mut ours, &gateway.echo, calls, report)?;
     let (floor_idle, floor_growth) = idle_and_growth(BenchSide::Floor, &mut floor, &native, calls, report)?;
-    let mut add = |what: String, ours: f64, floor: f64, n: usize, reach: f64, aim: f64| {
+    let mut add = |measurement: String, ours: f64, floor: f64, n: usize, reach: f64, aim: f64| {
         let bounds = (Bound::AtMost(reach), Bound::AtMost(aim));
         let ratio = if floor > 0.0 { ours / floor } else { 0.0 };
-        report.add(ReportRow { floor, ratio, ..ReportRow::value("P4", what, (ours, "MB"), n, bounds) });
+        report.add(ReportRow {
+            floor,
+            ratio,
+            ..ReportRow::value("P4", measurement, (ours, "MB"), n, bounds)
+        });
     };
     add(format!("resident, {GATES} gates called once"), our_idle.0, floor_idle.0, 1, 30.0, 15.0);
     add("of that, not backed by files".into(), our_idle.1, floor_idle.1, 1, 30.0, 15.0);

@@ -43,13 +43,13 @@ pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
         let rounds = bench.rounds(ROUNDS);
         let samples = measure(&mut targets, rounds)?;
         let bounds = (Bound::AtMost(3.0), Bound::AtMost(1.6));
-        for (what, pair) in [("p50", &samples.p50), ("CPU a call", &samples.cpu)] {
-            let what = format!("echo over HTTP, {name}, {what}");
-            report.add(ReportRow::ratio("P7", what, "µs", pair, rounds * CALLS, bounds));
+        for (quantity, pair) in [("p50", &samples.p50), ("CPU a call", &samples.cpu)] {
+            let measurement = format!("echo over HTTP, {name}, {quantity}");
+            report.add(ReportRow::ratio("P7", measurement, "µs", pair, rounds * CALLS, bounds));
         }
-        let what = format!("echo over HTTP, {name}, {CLIENTS} clients");
+        let measurement = format!("echo over HTTP, {name}, {CLIENTS} clients");
         let (n, bounds) = (rounds * CLIENTS * CALLS_OF_EACH, (Bound::AtLeast(0.5), Bound::AtLeast(0.8)));
-        report.add(ReportRow::ratio("P7", what, "/s", &samples.rate, n, bounds));
+        report.add(ReportRow::ratio("P7", measurement, "/s", &samples.rate, n, bounds));
     }
     Ok(())
 }

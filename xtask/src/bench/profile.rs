@@ -126,8 +126,8 @@ impl Profile {
         let shares = process::output(report.arg("-i").arg(&file))?;
         let parts: Vec<_> =
             shares.lines().filter_map(part_of).map(|(part, share)| (part, share * total / 100.0)).collect();
-        let known: f64 = parts.iter().map(|(_, time)| time).sum();
-        ensure!(known > 0.5 * total, "perf has no samples of {name}");
+        let sampled_time: f64 = parts.iter().map(|(_, time)| time).sum();
+        ensure!(sampled_time > 0.5 * total, "perf has no samples of {name}");
         Ok(Self { name, total, parts })
     }
 }
@@ -142,8 +142,8 @@ fn part_of(line: &str) -> Option<(&'static str, f64)> {
     } else if file.starts_with("memfd") || file.contains("anon") || file.ends_with(".cwasm") {
         GUEST
     } else {
-        let found = PARTS.iter().find(|(_, words)| words.iter().any(|word| symbol.contains(word)));
-        found.map_or(OTHER, |(part, _)| part)
+        let matching_part = PARTS.iter().find(|(_, words)| words.iter().any(|word| symbol.contains(word)));
+        matching_part.map_or(OTHER, |(part, _)| part)
     };
     Some((part, share))
 }

@@ -105,8 +105,8 @@ fn replace_marked(page: &str, lines: &str) -> Result<String> {
 
 impl BenchResults {
     fn line(&self, id: &str, what: &str) -> Result<&ResultLine> {
-        let found = self.results.iter().find(|line| line.id == id && line.what.starts_with(what));
-        found.with_context(|| format!("{RESULTS} has no {id} '{what}'"))
+        let result_line = self.results.iter().find(|line| line.id == id && line.what.starts_with(what));
+        result_line.with_context(|| format!("{RESULTS} has no {id} '{what}'"))
     }
 
     fn origin(&self) -> String {
@@ -201,12 +201,12 @@ fn chart(lines: &[(&ResultLine, &str)]) -> String {
             _ => "#d1622b",
         };
         let label = label.replace('`', "");
-        let told = format!("{} (required {})", line.amount(line.gatehouse), line.bound(&line.reach));
+        let bar_text = format!("{} (required {})", line.amount(line.gatehouse), line.bound(&line.reach));
         let _ = writeln!(
             chart,
             "<text x=\"{:.0}\" y=\"{}\" text-anchor=\"end\">{} {label}</text>\
              <rect x=\"{LEFT:.0}\" y=\"{}\" width=\"{:.1}\" height=\"14\" fill=\"{colour}\"/>\
-             <text x=\"{:.1}\" y=\"{}\" font-size=\"11\">{told}</text>",
+             <text x=\"{:.1}\" y=\"{}\" font-size=\"11\">{bar_text}</text>",
             LEFT - 8.0,
             y + 11,
             line.id,
@@ -241,11 +241,11 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_told_as_people_read_them() {
-        let told = [1_234_567.0, 999.96, 1_000.0, 17.04].map(|value| {
+    fn amounts_are_rounded_and_have_thousands_separators() {
+        let amounts = [1_234_567.0, 999.96, 1_000.0, 17.04].map(|value| {
             let line = r#"{"id":"","what":"","unit":"µs","gatehouse":0,"floor":0,"ratio":0,"n":1,"judged":"value","reach":"≤ 1","aim":"≤ 1","verdict":"aim"}"#;
             serde_json::from_str::<ResultLine>(line).expect("a line").amount(value)
         });
-        assert_eq!(told, ["1,234,567 µs", "1,000 µs", "1,000 µs", "17.0 µs"]);
+        assert_eq!(amounts, ["1,234,567 µs", "1,000 µs", "1,000 µs", "17.0 µs"]);
     }
 }

@@ -74,7 +74,7 @@ const SOURCE: &str = "regex-automata-0.4.18";
 
 fn documents(workspace: &Workspace, data: &Path) -> Vec<(&'static str, PathBuf)> {
     let bundle = |bundle: &tools::Bundle, file: &str| Ok(bundle.ensure()?.join(file));
-    let found = [
+    let candidates = [
         ("manual", Ok(data.join("documents/pestpp_manual.md"))),
         ("reference", bundle(&tools::REFERENCE, "docs/index.rst")),
         ("meeting", bundle(&tools::PROCEEDINGS, "tests/testdata/lcet10.txt")),
@@ -87,7 +87,7 @@ fn documents(workspace: &Workspace, data: &Path) -> Vec<(&'static str, PathBuf)>
             None
         }
     };
-    found.into_iter().filter_map(available).collect()
+    candidates.into_iter().filter_map(available).collect()
 }
 
 fn source(workspace: &Workspace) -> Result<PathBuf> {
@@ -114,7 +114,7 @@ pub(crate) fn table(measured: &Value) -> String {
         "nDCG@10",
         "CPU",
     ];
-    let found = lines(&measured["results"], head, |row| {
+    let results_table = lines(&measured["results"], head, |row| {
         let share = |name: &str| share(row, name, 3);
         let bound = |at: usize| row["interval@5"][at].as_f64().unwrap_or(0.0);
         [
@@ -130,7 +130,12 @@ pub(crate) fn table(measured: &Value) -> String {
             row["cpu_us"].as_u64().map_or_else(String::new, |cpu| format!("{cpu} µs")),
         ]
     });
-    found + &kept(measured) + &fits(measured) + &shortened(measured) + &shapes(measured) + &policies(measured)
+    results_table
+        + &kept(measured)
+        + &fits(measured)
+        + &shortened(measured)
+        + &shapes(measured)
+        + &policies(measured)
 }
 
 /// Returns the lines of a table; nothing if it has no rows.

@@ -117,6 +117,6 @@ fn repository(folder: &Path) -> Result<()> {
 }
 
 fn git(folder: &Path, arguments: &[&str]) -> Result<()> {
-    let who = ["-c", "user.name=T", "-c", "user.email=t@localhost"];
-    process::run(process::command("git").args(who).args(arguments).current_dir(folder))
+    let identity = ["-c", "user.name=T", "-c", "user.email=t@localhost"];
+    process::run(process::command("git").args(identity).args(arguments).current_dir(folder))
 }

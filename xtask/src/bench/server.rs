@@ -63,12 +63,12 @@ impl CallTally {
 
     /// Returns the number of calls that failed, if any did, of all `calls`.
     pub(crate) fn failures(&self, side: BenchSide, calls: &str) -> Option<String> {
-        let who = match side {
+        let side_name = match side {
             BenchSide::Gateway => "the gateway",
             BenchSide::Floor => "the native server",
         };
         let (lost, wrong) = (self.lost, self.wrong);
-        (lost + wrong > 0).then(|| format!("{who} lost {lost} of {calls}, {wrong} were wrong"))
+        (lost + wrong > 0).then(|| format!("{side_name} lost {lost} of {calls}, {wrong} were wrong"))
     }
 }
 

@@ -77,9 +77,9 @@ impl Bench {
             return Ok(Gateway { folder, echo: vec!["echo".into()], big: "big".into(), tools: 2 });
         }
         let bytes = fs::read(&self.gate).with_context(|| format!("cannot read {}", self.gate.display()))?;
-        let shown = |number| format!("gates.g{number:02} = {{ prefix = \"a{number:02}_\" }}\n");
-        let shown: String = (1..=gates).map(shown).collect();
-        let files = self.files(name, &[], &format!("[presets.bench]\n{shown}"))?;
+        let gate_line = |number| format!("gates.g{number:02} = {{ prefix = \"a{number:02}_\" }}\n");
+        let gate_lines: String = (1..=gates).map(gate_line).collect();
+        let files = self.files(name, &[], &format!("[presets.bench]\n{gate_lines}"))?;
         for number in 1..=gates {
             fs::write(files.folder.join(format!("gates/g{number:02}.wasm")), distinct(&bytes, number))?;
         }
@@ -90,15 +90,16 @@ impl Bench {
     /// Makes the files of a gateway with copies of built gates. The settings follow those of the host.
     pub(crate) fn files(&self, name: impl AsRef<Path>, gates: &[&str], settings: &str) -> Result<Gateway> {
         let folder = self.folder.join(name);
-        let own = folder.join("gates");
-        fs::create_dir_all(&own).with_context(|| format!("cannot create {}", own.display()))?;
+        let gate_folder = folder.join("gates");
+        fs::create_dir_all(&gate_folder)
+            .with_context(|| format!("cannot create {}", gate_folder.display()))?;
         for name in gates {
             let file = self.root.join(format!("gates/{name}.wasm"));
-            fs::copy(&file, own.join(format!("{name}.wasm")))
+            fs::copy(&file, gate_folder.join(format!("{name}.wasm")))
                 .with_context(|| format!("cannot copy {}", file.display()))?;
         }
-        let own = serde_json::to_string(&own)?;
-        let presets = format!("[host]\ngates = [{own}]\ndefault_preset = \"bench\"\n\n{settings}");
+        let quoted_folder = serde_json::to_string(&gate_folder)?;
+        let presets = format!("[host]\ngates = [{quoted_folder}]\ndefault_preset = \"bench\"\n\n{settings}");
         fs::write(folder.join("presets.toml"), presets)?;
         Ok(Gateway { folder, echo: Vec::new(), big: String::new(), tools: 0 })
     }

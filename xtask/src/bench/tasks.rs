@@ -87,10 +87,11 @@ fn fixed_turn(calls: Vec<ServerToolCall>) -> TaskTurn {
 
 fn sum_of_files(place: &str) -> BenchTask {
     let folder = format!("{place}/files/orders");
-    let own = folder.clone();
+    let orders_folder = folder.clone();
     let read = move |replies: &[String]| {
         let names = replies[0].lines().filter_map(|line| line.strip_prefix("[FILE] "));
-        let call = |name| ("filesystem", "read_text_file", json!({"path": format!("{own}/{name}")}));
+        let call =
+            |name| ("filesystem", "read_text_file", json!({"path": format!("{orders_folder}/{name}")}));
         names.map(call).collect()
     };
     BenchTask {
@@ -116,10 +117,10 @@ fn sum_of_files(place: &str) -> BenchTask {
 
 fn commits_of_a_file(place: &str) -> BenchTask {
     let repository = format!("{place}/repository");
-    let own = repository.clone();
+    let repo_path = repository.clone();
     let show = move |replies: &[String]| {
         let hashes = replies[0].lines().filter_map(|line| line.strip_prefix("Commit: "));
-        let call = |hash: &str| ("git", "git_show", json!({"repo_path": own, "revision": hash}));
+        let call = |hash: &str| ("git", "git_show", json!({"repo_path": repo_path, "revision": hash}));
         hashes.map(call).collect()
     };
     BenchTask {
@@ -144,12 +145,12 @@ fn commits_of_a_file(place: &str) -> BenchTask {
 }
 
 fn join_and_remember(place: &str) -> BenchTask {
-    let found: Vec<String> = complained().filter(|number| spent(*number) > 900).map(customer).collect();
+    let customers: Vec<String> = complained().filter(|number| spent(*number) > 900).map(customer).collect();
     let query = "SELECT customer, euros FROM spending";
     let path = format!("{place}/files/complaints.txt");
     let entity =
         |name: &String| json!({"name": name, "entityType": "customer", "observations": ["complained"]});
-    let entities: Vec<Value> = found.iter().map(entity).collect();
+    let entities: Vec<Value> = customers.iter().map(entity).collect();
     BenchTask {
         about: "rows of a database that are in a file, remembered",
         wanted: &[
@@ -175,7 +176,7 @@ fn join_and_remember(place: &str) -> BenchTask {
              await tools.memory.create_entities({{ entities: found.map((name) => ({{ name, entityType: \"customer\", observations: [\"complained\"] }})) }});\n\
              return found;"
         ),
-        answer: json!(found),
+        answer: json!(customers),
     }
 }
 

@@ -19,13 +19,13 @@ pub(crate) fn tools(_: &Bench, report: &mut BenchReport) -> Result<()> {
     for (size, (reach, aim)) in sizes.iter().zip(TOOLS_BOUNDS) {
         let ways = size["p50_ms"].as_object().context("bench-quality measured no time")?;
         for (way, time) in ways {
-            let what = format!("search of {} tools, {way}, p50", size["tools"]);
+            let measurement = format!("search of {} tools, {way}, p50", size["tools"]);
             let (ms, n) = (time.as_f64().unwrap_or_default(), size["n"].as_u64().unwrap_or_default());
             let bounds = (Bound::AtMost(reach), Bound::AtMost(aim));
             report.add(ReportRow {
                 floor: size["fts5_p50_ms"].as_f64().unwrap_or_default(),
                 ratio: if way == "all" { size["ratio"].as_f64().unwrap_or_default() } else { 0.0 },
-                ..ReportRow::value("P9", what, (ms, "ms"), n as usize, bounds)
+                ..ReportRow::value("P9", measurement, (ms, "ms"), n as usize, bounds)
             });
         }
     }

@@ -177,8 +177,9 @@ impl SuiteRun {
         // Colors would end up in the log.
         command.env("NO_COLOR", "1").stdout(output.try_clone()?).stderr(output);
         let passed = ends_well(command.spawn().context("cannot start Node")?, self.about)?;
-        let said = fs::read_to_string(&log).with_context(|| format!("cannot read {}", log.display()))?;
-        let summary = said.split_once("=== SUMMARY ===").map_or(said.as_str(), |(_, summary)| summary);
+        let log_text = fs::read_to_string(&log).with_context(|| format!("cannot read {}", log.display()))?;
+        let summary =
+            log_text.split_once("=== SUMMARY ===").map_or(log_text.as_str(), |(_, summary)| summary);
         if passed {
             let count = |mark: char| summary.lines().filter(|line| line.starts_with(mark)).count();
             // A single scenario has no summary.

@@ -124,7 +124,7 @@ pub(super) struct ListNumbers {
 
 impl ListNumbers {
     pub(super) fn from_xml(xml: &str) -> Result<Self, &'static str> {
-        let mut all = Self::default();
+        let mut numbers = Self::default();
         let (mut definition, mut numbering, mut level) = (String::new(), None::<String>, 0);
         for_each_tag(xml, |tag| {
             let value = || attribute(tag, "val").unwrap_or_default();
@@ -135,17 +135,18 @@ impl ListNumbers {
                 "num" => numbering = attribute(tag, "numId"),
                 "abstractNumId" => {
                     let of = ListNumbering { definition: value(), ..ListNumbering::default() };
-                    numbering.clone().and_then(|id| all.numberings.insert(id, of));
+                    numbering.clone().and_then(|id| numbers.numberings.insert(id, of));
                 }
                 "lvl" | "lvlOverride" => {
                     level = attribute(tag, "ilvl").and_then(|level| level.parse().ok()).unwrap_or(0);
                 }
                 "startOverride" => {
-                    let of = numbering.as_ref().and_then(|id| all.numberings.get_mut(id));
+                    let of = numbering.as_ref().and_then(|id| numbers.numberings.get_mut(id));
                     of.and_then(|of| of.starts.insert(level, number(tag).unwrap_or(1)));
                 }
                 name @ ("start" | "numFmt" | "lvlText") if numbering.is_none() && level < MAX_LEVELS => {
-                    let of = all.definitions.entry(definition.clone()).or_default().entry(level).or_default();
+                    let of =
+                        numbers.definitions.entry(definition.clone()).or_default().entry(level).or_default();
                     match name {
                         "start" => of.start = number(tag).unwrap_or(1),
                         "numFmt" => of.format = value(),
@@ -155,7 +156,7 @@ impl ListNumbers {
                 _ => {}
             }
         })?;
-        Ok(all)
+        Ok(numbers)
     }
 
     /// Counts an item and returns its label, `None` for a bullet.

@@ -30,14 +30,14 @@ pub(super) fn character(font: &str, code: &str) -> char {
     let code = u32::from_str_radix(code, 16).unwrap_or(0xFFFD);
     let of_font = if (0xF000..=0xF0FF).contains(&code) { code - 0xF000 } else { code };
     let symbol = |first: u32, table: &str| table.chars().nth(of_font.checked_sub(first)? as usize);
-    let known = match font {
+    let character = match font {
         "Symbol" if of_font < 0x7F => symbol(0x20, SYMBOL_LOW),
         "Symbol" => symbol(0xA0, SYMBOL_HIGH),
         "Wingdings" => WINGDINGS.iter().find(|(code, _)| *code == of_font).map(|(_, mark)| *mark),
         _ if of_font == code => char::from_u32(code),
         _ => None,
     };
-    known.unwrap_or(char::REPLACEMENT_CHARACTER)
+    character.unwrap_or(char::REPLACEMENT_CHARACTER)
 }
 
 #[cfg(test)]

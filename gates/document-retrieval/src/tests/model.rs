@@ -28,7 +28,7 @@ fn retrieved(answers: Vec<Result<Completion, Fault>>) -> (Value, String) {
     (data(TOOL, &reply), reply.text())
 }
 
-fn said(text: impl Into<String>) -> Result<Completion, Fault> {
+fn completion(text: impl Into<String>) -> Result<Completion, Fault> {
     Ok(Completion::new("test/model", text))
 }
 
@@ -36,11 +36,11 @@ fn said(text: impl Into<String>) -> Result<Completion, Fault> {
 fn the_models_text_is_checked_and_completed_from_the_document() {
     let text = "# Calibration\nPest runs 40 models in 12 hours. It costs 99 dollars. Ask Mr Smith about it.\n\n\
                 ```\npestpp --run x\n```\n```\nrm -rf /\n```\n";
-    let (data, reply) = retrieved(vec![said(text)]);
+    let (data, reply) = retrieved(vec![completion(text)]);
     let content = data["content"].as_str().unwrap();
     assert!(content.starts_with("# Calibration\nPest runs 40 models in 12 hours."), "{content}");
-    for gone in ["99", "Smith", "rm -rf"] {
-        assert!(!content.contains(gone), "{content}");
+    for removed in ["99", "Smith", "rm -rf"] {
+        assert!(!content.contains(removed), "{content}");
     }
     assert!(content.contains("\n---\nFrom the document itself:\n\n"), "{content}");
     assert_eq!(data["method"], "test/model");
@@ -52,12 +52,12 @@ fn the_models_text_is_checked_and_completed_from_the_document() {
 #[test]
 fn a_too_long_answer_is_requested_again_and_then_cut_at_a_sentence() {
     let long = "Pest runs 40 models. ".repeat(200);
-    let (data, _) = retrieved(vec![said(long.clone()), said("Pest runs 40 models in 12 hours.")]);
+    let (data, _) = retrieved(vec![completion(long.clone()), completion("Pest runs 40 models in 12 hours.")]);
     assert!(data["content"].as_str().unwrap().starts_with("Pest runs 40 models in 12 hours."));
-    let (data, _) = retrieved(vec![said(long.clone()), said(long.clone())]);
+    let (data, _) = retrieved(vec![completion(long.clone()), completion(long.clone())]);
     assert!((180..=260).contains(&data["token_count"].as_u64().unwrap()), "{data}");
     assert!(data["content"].as_str().unwrap().ends_with("models."));
-    let (data, _) = retrieved(vec![said(long), Err(Fault::unavailable("429"))]);
+    let (data, _) = retrieved(vec![completion(long), Err(Fault::unavailable("429"))]);
     assert!((180..=260).contains(&data["token_count"].as_u64().unwrap()), "{data}");
     assert_eq!(data["method"], "test/model");
 }
@@ -65,15 +65,15 @@ fn a_too_long_answer_is_requested_again_and_then_cut_at_a_sentence() {
 #[test]
 fn a_failing_model_falls_back_to_the_extractor() {
     let cut = Completion { cut_short: Some("limit".into()), ..Completion::new("test/model", "Half a") };
-    for (answer, why) in [
+    for (answer, reason) in [
         (Err(Fault::unavailable("secret words of the provider")), "Unavailable"),
         (Ok(cut), "its answer was cut short"),
-        (said("  "), "its answer is empty"),
-        (said("In 1999 everything was 77 % better."), "the document supports nothing in its answer"),
+        (completion("  "), "its answer is empty"),
+        (completion("In 1999 everything was 77 % better."), "the document supports nothing in its answer"),
     ] {
         let (data, reply) = retrieved(vec![answer]);
         assert_eq!(data["method"], "extractive");
-        let note = format!("The language model did not shorten it ({why}); the extractor did.");
+        let note = format!("The language model did not shorten it ({reason}); the extractor did.");
         assert!(reply.contains(&note) && !reply.contains("secret"), "{reply}");
     }
 }

@@ -231,7 +231,7 @@ mod tests {
         for bytes in [&b"\x7fELF\0\0"[..], b"text\0text", &[1, 2, 3, 4, 5, 6]] {
             assert_eq!(decode(bytes), Err("is binary"), "{bytes:?}");
         }
-        assert!(decode(b"%PDF-1.7").is_err_and(|why| why.contains("PDF")));
+        assert!(decode(b"%PDF-1.7").is_err_and(|reason| reason.contains("PDF")));
         assert_eq!(read(b""), (String::new(), None));
     }
 }

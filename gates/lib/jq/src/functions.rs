@@ -25,7 +25,7 @@ use crate::{library::JqData, math};
 pub(crate) type Value<'a> = <JqData as DataT>::V<'a>;
 
 pub(crate) fn all() -> impl Iterator<Item = Filter<Native<JqData>>> {
-    let others: [Filter<RunPtr<JqData>>; 18] = [
+    let functions: [Filter<RunPtr<JqData>>; 18] = [
         ("matches", v(2), |cv| with_pattern(cv, true, false)),
         ("split_matches", v(2), |cv| with_pattern(cv, true, true)),
         ("split_", v(2), |cv| with_pattern(cv, false, true)),
@@ -45,7 +45,7 @@ pub(crate) fn all() -> impl Iterator<Item = Filter<Native<JqData>>> {
         ("localtime", v(0), |cv| bome(timestamp(&cv.1).map(|time| parts_of(civil(time))))),
         ("mktime", v(0), |cv| bome(mktime(&cv.1))),
     ];
-    others.into_iter().chain(math::all()).map(run::<JqData>)
+    functions.into_iter().chain(math::all()).map(run::<JqData>)
 }
 
 fn text_of(value: &Val) -> Result<String, Error<Val>> {

@@ -90,7 +90,7 @@ fn with_finite_numbers(text: String) -> String {
     let (mut finite, mut rest, mut in_string) = (String::with_capacity(text.len()), text.as_str(), false);
     while let Some(c) = rest.chars().next() {
         let word = NOT_FINITE.iter().find(|(word, _)| !in_string && rest.starts_with(word));
-        let taken = match (word, c) {
+        let length = match (word, c) {
             (Some((word, number)), _) => {
                 finite.push_str(number);
                 word.len()
@@ -106,7 +106,7 @@ fn with_finite_numbers(text: String) -> String {
                 c.len_utf8()
             }
         };
-        rest = &rest[taken..];
+        rest = &rest[length..];
     }
     finite
 }

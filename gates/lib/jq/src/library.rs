@@ -32,9 +32,9 @@ const EXCLUDED: &str =
 const OWN: &str = include_str!("library.jq");
 
 pub(crate) fn definitions() -> impl Iterator<Item = Def<&'static str>> {
-    let own = load::parse(OWN, |parser| parser.defs()).unwrap_or_default();
+    let own_definitions = load::parse(OWN, |parser| parser.defs()).unwrap_or_default();
     let of_jaq = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
-    of_jaq.filter(|def| !is_excluded(def.name)).chain(own)
+    of_jaq.filter(|def| !is_excluded(def.name)).chain(own_definitions)
 }
 
 fn is_excluded(name: &str) -> bool {
@@ -42,8 +42,8 @@ fn is_excluded(name: &str) -> bool {
 }
 
 pub(crate) fn functions() -> impl Iterator<Item = Filter<Native<JqData>>> {
-    let all = jaq_core::funs().chain(jaq_std::base_funs::<JqData>()).chain(jaq_json::funs());
-    all.filter(|(name, ..)| !is_excluded(name)).chain(own_functions()).chain(functions::all())
+    let library_functions = jaq_core::funs().chain(jaq_std::base_funs::<JqData>()).chain(jaq_json::funs());
+    library_functions.filter(|(name, ..)| !is_excluded(name)).chain(own_functions()).chain(functions::all())
 }
 
 /// Returns a program whose operators work as in jq: assignments create missing values and use the first value of an
@@ -173,9 +173,9 @@ fn own_functions() -> impl Iterator<Item = Filter<Native<JqData>>> {
         };
         bome(row(&cv.1, "tsv", "\t", escaped).map_err(Error::str))
     };
-    let all: [Filter<RunPtr<JqData>>; 4] =
+    let functions: [Filter<RunPtr<JqData>>; 4] =
         [(CONTAINER, v(1), container), ("_joined", v(1), joined), ("_csv", v(0), csv), ("_tsv", v(0), tsv)];
-    all.into_iter().map(run::<JqData>)
+    functions.into_iter().map(run::<JqData>)
 }
 
 fn values(list: &Val) -> Result<&[Val], String> {

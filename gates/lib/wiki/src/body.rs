@@ -144,17 +144,17 @@ fn push<'a>(parts: &mut Vec<BodyPart<'a>>, part: BodyPart<'a>) {
 
 /// Keeps sections with content and their parents.
 fn without_empty_sections(sections: Vec<BodySection<'_>>) -> Vec<BodySection<'_>> {
-    let mut kept: Vec<BodySection<'_>> = Vec::new();
+    let mut remaining: Vec<BodySection<'_>> = Vec::new();
     for section in sections.into_iter().rev() {
         let of_overview =
             ["Overview", "Definition"].iter().any(|t| title(section.heading).eq_ignore_ascii_case(t));
-        let parent = kept.last().is_some_and(|next| next.level > section.level) && !of_overview;
+        let parent = remaining.last().is_some_and(|next| next.level > section.level) && !of_overview;
         if !section.parts.is_empty() || (parent && section.level > 0) {
-            kept.push(section);
+            remaining.push(section);
         }
     }
-    kept.reverse();
-    kept
+    remaining.reverse();
+    remaining
 }
 
 /// Returns the level of a heading: 2 for `== X ==` and `## X`.

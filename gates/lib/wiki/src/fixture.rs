@@ -73,18 +73,21 @@ pub fn extract(text: &str, query: &str, budget: u32) -> ExtractResult {
     let answers = |line: &str| query.split_whitespace().any(|word| line.contains(word));
     let mut order: Vec<usize> = (0..lines.len()).collect();
     order.sort_by_key(|i| !answers(lines[*i]));
-    let mut kept = vec![false; lines.len()];
-    let shown = |kept: &[bool]| {
-        let mut shown: Vec<&str> =
-            lines.iter().zip(kept).map(|(line, kept)| if *kept { *line } else { "[…]" }).collect();
-        shown.dedup_by(|a, b| *a == "[…]" && *b == "[…]");
-        shown.join("\n")
+    let mut selection = vec![false; lines.len()];
+    let render = |selection: &[bool]| {
+        let mut parts: Vec<&str> = lines
+            .iter()
+            .zip(selection)
+            .map(|(line, selected)| if *selected { *line } else { "[…]" })
+            .collect();
+        parts.dedup_by(|a, b| *a == "[…]" && *b == "[…]");
+        parts.join("\n")
     };
     for i in order {
-        kept[i] = true;
-        kept[i] = count(&shown(&kept)) <= budget;
+        selection[i] = true;
+        selection[i] = count(&render(&selection)) <= budget;
     }
-    let text = shown(&kept);
+    let text = render(&selection);
     ExtractResult { tokens_out: count(&text), text, tokens_in, shortened: true, fit: None }
 }
 

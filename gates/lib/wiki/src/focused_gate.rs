@@ -116,12 +116,12 @@ pub fn focused_gate(focus: &'static FocusedGateSpec, version: &'static str) -> G
 
 fn run(focus: &'static FocusedGateSpec, call: &Call<FocusedParams>, args: Args) -> Result<Reply, Fault> {
     // Many models send "" for an omitted argument.
-    let given = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
-    match (given(args.query), given(args.page)) {
+    let non_blank = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
+    match (non_blank(args.query), non_blank(args.page)) {
         (Some(query), None) if args.offset.is_none_or(|offset| offset.at_most(1) == 0) => {
             let query = PageQuery { query, domains: args.domains, ..PageQuery::default() };
-            let (text, found) = search_pages(focus, call, &query, args.top_k)?;
-            Reply::markdown(text).structured(&FocusedReply { search: Some(found), page: None })
+            let (text, results) = search_pages(focus, call, &query, args.top_k)?;
+            Reply::markdown(text).structured(&FocusedReply { search: Some(results), page: None })
         }
         (None, Some(id)) => {
             let (text, page) = read_page(focus.view.tool, &id, args.offset.unwrap_or(Offset::new(0)))?;

@@ -158,10 +158,10 @@ fn short_head(page: &Page) -> String {
 fn whole_head(page: &Page, namesakes: &[String]) -> String {
     let mut out = short_head(page);
     if !namesakes.is_empty() {
-        let others = namesakes.iter().take(5).map(|id| code(&one_line(id, 300)));
+        let namesake_ids = namesakes.iter().take(5).map(|id| code(&one_line(id, 300)));
         let more =
             if namesakes.len() > 5 { format!(" and {} more", namesakes.len() - 5) } else { String::new() };
-        out += &format!("**Same title:** {}{more}\n", others.collect::<Vec<_>>().join(", "));
+        out += &format!("**Same title:** {}{more}\n", namesake_ids.collect::<Vec<_>>().join(", "));
     }
     if !page.domains.is_empty() {
         out += &format!("**Domains:** {}\n", one_line(&page.domains.join(", "), 500));

@@ -79,8 +79,8 @@ fn preview(hit: &Hit, query: &str, budget: u32) -> Result<PagePreview, Fault> {
     }
     let prose = body.prose();
     if body.code().next().is_none() {
-        let shown = text::extract(&prose.text(false), query, budget)?;
-        return Ok(PagePreview { text: shown.text, whole: false, tokens: shown.tokens_out });
+        let extract = text::extract(&prose.text(false), query, budget)?;
+        return Ok(PagePreview { text: extract.text, whole: false, tokens: extract.tokens_out });
     }
     let room = if about_code { budget - MARK_TOKENS } else { budget / 2 };
     let (code, tokens) = choose_code(&body, query, room, about_code)?;

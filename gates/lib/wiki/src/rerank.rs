@@ -59,24 +59,24 @@ impl Reranker {
         if hits.len() < 2 {
             return None; // Only one order exists.
         }
-        let wanted = top_k.min(hits.len());
-        let left = self.deadline_ms.saturating_sub(context::now().saturating_sub(self.started_ms));
-        let answer = request_order(query, hits, wanted, MAX_TIME_MS.min(left / 2))
+        let count = top_k.min(hits.len());
+        let remaining_ms = self.deadline_ms.saturating_sub(context::now().saturating_sub(self.started_ms));
+        let answer = request_order(query, hits, count, MAX_TIME_MS.min(remaining_ms / 2))
             .map_err(|fault| fault_reason(&fault));
-        match answer.and_then(|answer| Ok((parse_order(&answer, hits.len(), wanted)?, answer.model))) {
+        match answer.and_then(|answer| Ok((parse_order(&answer, hits.len(), count)?, answer.model))) {
             Ok((order, model)) => {
                 *hits = reorder(hits, &order);
                 Some(one_line(&model, 100))
             }
-            Err(why) => {
-                log_fallback(context::Level::Warn, &why);
+            Err(reason) => {
+                log_fallback(context::Level::Warn, &reason);
                 None
             }
         }
     }
 }
 
-fn request_order(query: &str, hits: &[Hit], wanted: usize, time_ms: u64) -> Result<Completion, Fault> {
+fn request_order(query: &str, hits: &[Hit], count: usize, time_ms: u64) -> Result<Completion, Fault> {
     let numbers = json!({"type": "array", "items": {"type": "integer"}});
     let schema = json!({
         "type": "object", "properties": {"order": numbers}, "required": ["order"], "additionalProperties": false
@@ -89,11 +89,11 @@ fn request_order(query: &str, hits: &[Hit], wanted: usize, time_ms: u64) -> Resu
         time_ms: Some(time_ms),
         ..Options::default()
     };
-    models::complete(&prompt(query, hits, wanted), &options)
+    models::complete(&prompt(query, hits, count), &options)
 }
 
 /// Builds the prompt. Page text is always inside a JSON string on one line.
-fn prompt(query: &str, hits: &[Hit], wanted: usize) -> String {
+fn prompt(query: &str, hits: &[Hit], count: usize) -> String {
     let mut out = format!("Query: {}\n\nCandidates:\n", json!(head(query, MAX_QUERY_CHARS)));
     for (i, hit) in hits.iter().enumerate() {
         let about = if hit.overview.trim().is_empty() { &hit.content } else { &hit.overview };
@@ -105,12 +105,12 @@ fn prompt(query: &str, hits: &[Hit], wanted: usize) -> String {
         });
         out += &format!("{candidate}\n");
     }
-    out + &format!("\nGive the numbers of the {wanted} candidates that answer the query best.\n")
+    out + &format!("\nGive the numbers of the {count} candidates that answer the query best.\n")
 }
 
 /// Parses the order as zero-based positions, each once. Drops invalid numbers and appends missing ones in the engine's
-/// order. Rejects an answer with more invalid than valid numbers, or with fewer than half of the `wanted` ones.
-fn parse_order(answer: &Completion, candidates: usize, wanted: usize) -> Result<Vec<usize>, String> {
+/// order. Rejects an answer with more invalid than valid numbers, or with fewer than half of `count`.
+fn parse_order(answer: &Completion, candidates: usize, count: usize) -> Result<Vec<usize>, String> {
     if answer.cut_short.is_some() {
         return Err("the answer was cut short".into());
     }
@@ -124,7 +124,7 @@ fn parse_order(answer: &Completion, candidates: usize, wanted: usize) -> Result<
             None => invalid += 1,
         }
     }
-    if order.len() * 2 < wanted || invalid > order.len() {
+    if order.len() * 2 < count || invalid > order.len() {
         return Err(format!("`order` has {} valid and {invalid} invalid numbers", order.len()));
     }
     let rest: Vec<usize> = (0..candidates).filter(|position| !order.contains(position)).collect();
@@ -157,8 +157,8 @@ fn fault_reason(fault: &Fault) -> String {
 }
 
 /// Logs why the engine's order remains. The reason must not contain text of the query or pages.
-fn log_fallback(level: context::Level, why: &str) {
-    let fields = json!({"why": why}).to_string();
+fn log_fallback(level: context::Level, reason: &str) {
+    let fields = json!({"why": reason}).to_string();
     context::log(level, "using the engine's order: the language model returned none", &fields);
 }
 

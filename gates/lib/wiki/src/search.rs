@@ -97,9 +97,10 @@ pub(crate) fn ranked_search<R: FnOnce(&mut Vec<Hit>, usize) -> Option<String>>(
     let reranked_by = rank.and_then(|rank| rank(&mut result.hits, top_k as usize));
     result.hits.truncate(top_k as usize);
     // Pages with `Fit::Nothing` are not hits.
-    let (hits, near): (Vec<Hit>, Vec<Hit>) = result.hits.into_iter().partition(|hit| hit.fit != Fit::Nothing);
+    let (hits, near_hits): (Vec<Hit>, Vec<Hit>) =
+        result.hits.into_iter().partition(|hit| hit.fit != Fit::Nothing);
     let mut previews = previews(&hits, &query.query, content)?.into_iter();
-    let found = SearchResults {
+    let results = SearchResults {
         query: query.query.clone(),
         found: hits.len(),
         hits: hits.iter().map(|hit| HitData::new(hit, previews.next())).collect(),
@@ -108,37 +109,37 @@ pub(crate) fn ranked_search<R: FnOnce(&mut Vec<Hit>, usize) -> Option<String>>(
         note: result.note,
     };
     let text = match hits.is_empty() {
-        true => no_results(view, query, &found, &near),
-        false => text(view, &found, &hits, &near, reranked_by.as_deref()),
+        true => no_results(view, query, &results, &near_hits),
+        false => text(view, &results, &hits, &near_hits, reranked_by.as_deref()),
     };
-    Ok((text, RankedResults { found, reranked_by }))
+    Ok((text, RankedResults { found: results, reranked_by }))
 }
 
-/// `hits` has two values that `found` lacks: the number of linked pages and the fit.
+/// `hits` has two values that `results` lacks: the number of linked pages and the fit.
 fn text(
     view: &SearchView,
-    found: &SearchResults,
+    results: &SearchResults,
     hits: &[Hit],
-    near: &[Hit],
+    near_hits: &[Hit],
     reranked_by: Option<&str>,
 ) -> String {
-    let mut out = format!("# {}: \"{}\"\n\n", view.heading, one_line(&found.query, MAX_QUERY_CHARS));
-    out += &missing_names(found);
+    let mut out = format!("# {}: \"{}\"\n\n", view.heading, one_line(&results.query, MAX_QUERY_CHARS));
+    out += &missing_names(results);
     out += &format!("**Verdict:** {}\n", verdict(hits));
-    out += &format!("Found **{}** relevant pages:\n", found.found);
-    let near = &near[..near.len().min(NEAREST_PAGES.saturating_sub(hits.len()))];
-    if !near.is_empty() {
-        out += &format!("Less near: {}\n", ids(near));
+    out += &format!("Found **{}** relevant pages:\n", results.found);
+    let near_hits = &near_hits[..near_hits.len().min(NEAREST_PAGES.saturating_sub(hits.len()))];
+    if !near_hits.is_empty() {
+        out += &format!("Less near: {}\n", ids(near_hits));
     }
     if let Some(model) = reranked_by {
         out +=
             &format!("\nOrdered by {}; each score averages the engine's score and this rank.\n", code(model));
     }
-    for (i, (data, hit)) in found.hits.iter().zip(hits).enumerate() {
+    for (i, (data, hit)) in results.hits.iter().zip(hits).enumerate() {
         out += &format!("\n---\n\n## [{}] {}\n\n", i + 1, one_line(&data.title, 300));
         out += &one_hit(view, data, hit);
     }
-    if let Some(note) = &found.note {
+    if let Some(note) = &results.note {
         out += &format!("\n---\n\n{}\n", render_note(note));
     }
     out
@@ -195,8 +196,8 @@ pub(crate) fn related_line(edge: &str, outgoing: bool, id: &str) -> String {
     format!("- {} {} {}\n", one_line(edge, 100), if outgoing { '→' } else { '←' }, one_line(id, 300))
 }
 
-/// Formats the reply to a search without hits. `near` holds the nearest pages, which do not answer the query.
-fn no_results(view: &SearchView, query: &PageQuery, found: &SearchResults, near: &[Hit]) -> String {
+/// Formats the reply to a search without hits. `near_hits` holds the nearest pages, which do not answer the query.
+fn no_results(view: &SearchView, query: &PageQuery, results: &SearchResults, near_hits: &[Hit]) -> String {
     let mut out =
         format!("No {} found for: \"{}\"\n\n", view.subject, one_line(&query.query, MAX_QUERY_CHARS));
     // If the engine cannot count its pages, the reply does not claim that there are none.
@@ -207,12 +208,12 @@ fn no_results(view: &SearchView, query: &PageQuery, found: &SearchResults, near:
         }
         out += "\n\n";
     }
-    out += &missing_names(found);
-    if !near.is_empty() {
-        let near = &near[..near.len().min(NEAREST_PAGES)];
-        out += &format!("Nothing fits. Nearest: {}\n\n", ids(near));
+    out += &missing_names(results);
+    if !near_hits.is_empty() {
+        let near_hits = &near_hits[..near_hits.len().min(NEAREST_PAGES)];
+        out += &format!("Nothing fits. Nearest: {}\n\n", ids(near_hits));
     }
-    if let Some(note) = &found.note {
+    if let Some(note) = &results.note {
         out += &format!("{}\n\n", render_note(note));
     }
     out += "Try:\n- Broader or fewer terms\n";
@@ -224,12 +225,12 @@ fn no_results(view: &SearchView, query: &PageQuery, found: &SearchResults, near:
 }
 
 /// Returns the terms and domains that no page has. It limits the value of the hits, so it comes first.
-fn missing_names(found: &SearchResults) -> String {
+fn missing_names(results: &SearchResults) -> String {
     let mut out = String::new();
-    if !found.unmatched_terms.is_empty() {
-        out += &format!("No page contains: {}\n", one_line(&found.unmatched_terms.join(", "), 200));
+    if !results.unmatched_terms.is_empty() {
+        out += &format!("No page contains: {}\n", one_line(&results.unmatched_terms.join(", "), 200));
     }
-    for DomainData { domain, nearest } in &found.unknown_domains {
+    for DomainData { domain, nearest } in &results.unknown_domains {
         let nearest = match nearest.as_slice() {
             [] => String::new(),
             near => format!("; nearest: {}", one_line(&near.join(", "), 300)),

@@ -38,10 +38,10 @@ pub(super) fn choose_tools(
     }
     match ask(call, task, candidates, top_k).and_then(|answer| read(&answer, candidates.len())) {
         Ok(order) => {
-            let mut all: Vec<Option<RecommendCandidate>> =
+            let mut slots: Vec<Option<RecommendCandidate>> =
                 std::mem::take(candidates).into_iter().map(Some).collect();
             for (position, reason) in order {
-                if let Some(mut candidate) = all[position].take() {
+                if let Some(mut candidate) = slots[position].take() {
                     candidate.reason = Some(reason);
                     candidates.push(candidate);
                 }
@@ -112,7 +112,7 @@ fn read(answer: &Completion, candidates: usize) -> Result<Vec<(usize, String)>, 
             continue;
         };
         let reason = item.get("reason").and_then(Value::as_str).unwrap_or_default();
-        if order.iter().all(|(taken, _)| *taken != position) {
+        if order.iter().all(|(earlier_position, _)| *earlier_position != position) {
             order.push((position, reply_format::line(reason, MAX_REASON_CHARS)));
         }
     }

@@ -68,9 +68,9 @@ pub(super) fn from_reply(reply: Reply, envelope: &RequestEnvelope) -> Result<Req
         RequestArtifact { kind, data, affected_files: files.collect(), affected_symbols, note: None }
     };
     let mut artifact = make(kind, Value::Null);
-    let refuse = |why: &str| {
+    let refuse = |reason: &str| {
         let mut error = RequestError::invalid(
-            format!("the tool ran, but its result is not valid {}: {why}", kind.as_str()),
+            format!("the tool ran, but its result is not valid {}: {reason}", kind.as_str()),
             "The result is included as TEXT. Set another artifact, or omit it.",
         );
         error.result = Some(Box::new(make(Kind::Text, text.clone().into())));
@@ -81,11 +81,13 @@ pub(super) fn from_reply(reply: Reply, envelope: &RequestEnvelope) -> Result<Req
         Kind::Json => {
             artifact.data = match data.clone() {
                 Some(data) => data,
-                None => serde_json::from_str(unfenced(&text)).map_err(|why| refuse(&why.to_string()))?,
+                None => {
+                    serde_json::from_str(unfenced(&text)).map_err(|reason| refuse(&reason.to_string()))?
+                }
             };
         }
         Kind::Patch => {
-            let files = patch::files(unfenced(&text)).map_err(|why| refuse(&why))?;
+            let files = patch::files(unfenced(&text)).map_err(|reason| refuse(&reason))?;
             artifact.affected_files.extend(files);
             artifact.affected_files.sort();
             artifact.affected_files.dedup();

@@ -168,13 +168,13 @@ fn number(of: &Map<String, Value>, key: &str, min: u64, max: u64) -> Result<Opti
     let wrong = || format!("constraints.{key} must be an integer from {min} to {max}");
     match of.get(key) {
         None | Some(Value::Null) => Ok(None),
-        Some(given) => given.as_u64().filter(|n| (min..=max).contains(n)).map(Some).ok_or_else(wrong),
+        Some(value) => value.as_u64().filter(|n| (min..=max).contains(n)).map(Some).ok_or_else(wrong),
     }
 }
 
 fn choice<T: Copy>(of: &Map<String, Value>, key: &str, among: &[(&str, T)]) -> Result<Option<T>, String> {
-    let Some(given) = word(of, key)? else { return Ok(None) };
+    let Some(text) = word(of, key)? else { return Ok(None) };
     let names: Vec<&str> = among.iter().map(|(name, _)| *name).collect();
-    let found = among.iter().find(|(name, _)| *name == given).map(|(_, value)| Some(*value));
-    found.ok_or_else(|| format!("{key} must be one of {}", names.join(", ")))
+    let choice = among.iter().find(|(name, _)| *name == text).map(|(_, value)| Some(*value));
+    choice.ok_or_else(|| format!("{key} must be one of {}", names.join(", ")))
 }

@@ -112,14 +112,14 @@ mod tests {
     #[test]
     fn files_of_a_patch_are_told_and_counts_are_kept_to() {
         assert_eq!(files(PATCH), Ok(vec!["new.rs".into(), "x.rs".into()]));
-        for (broken, why) in [
+        for (broken, reason) in [
             (PATCH.replace("+1,3", "+1,9"), "the hunk at line 4 has more lines than its header declares"),
             (PATCH.replace("-1,2 +1,3", "-1,2"), "line 4 is not a hunk header"),
             (PATCH.replace("-1,2 +1,3", "-1,2 +1,2"), "line 8 is outside all hunks"),
             (PATCH.replace("+one\n\\ No newline at end of file\n", ""), "its last hunk ends too early"),
             ("no patch".into(), "it has no hunk with a file name"),
         ] {
-            assert_eq!(files(&broken), Err(why.to_owned()));
+            assert_eq!(files(&broken), Err(reason.to_owned()));
         }
     }
 
@@ -136,8 +136,8 @@ mod tests {
             "~/.ssh/config",
             "\"b/\\056\\056/x\"",
         ] {
-            let why = named(outside).expect_err(outside);
-            assert!(why.ends_with("is outside the target folder"), "{outside}: {why}");
+            let reason = named(outside).expect_err(outside);
+            assert!(reason.ends_with("is outside the target folder"), "{outside}: {reason}");
         }
         assert_eq!(named("b/x..y.rs"), Ok(vec!["new.rs".into(), "x..y.rs".into(), "x.rs".into()]));
         let moved = PATCH.replace("--- a/x.rs", "rename to ../x.rs\n--- a/x.rs");

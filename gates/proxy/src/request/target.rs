@@ -61,14 +61,14 @@ impl RequestTarget {
         if isolated {
             servers::learn(server)?;
         }
-        let found = servers::tool(server, tool)?;
+        let server_tool = servers::tool(server, tool)?;
         Ok(Self {
-            route: RequestRoute { source: Some(found.server.clone()), isolated, reason },
-            source: found.server,
-            tool: found.name,
-            effect: found.effect,
-            idempotent: found.idempotent,
-            dry_run: parse_schema(&found.input_schema)["x-dry-run"].as_str().map(str::to_owned),
+            route: RequestRoute { source: Some(server_tool.server.clone()), isolated, reason },
+            source: server_tool.server,
+            tool: server_tool.name,
+            effect: server_tool.effect,
+            idempotent: server_tool.idempotent,
+            dry_run: parse_schema(&server_tool.input_schema)["x-dry-run"].as_str().map(str::to_owned),
             is_server_tool: true,
             isolation,
         })
@@ -81,10 +81,10 @@ impl RequestTarget {
 
     pub(super) fn set_dry_run(&self, params: &mut Map<String, Value>) -> Result<(), RequestError> {
         let Some(argument) = &self.dry_run else {
-            let why = format!("'{}' does not support constraints.dry_run", self.tool);
+            let reason = format!("'{}' does not support constraints.dry_run", self.tool);
             let next = "Omit dry_run, or use a tool that supports it. For a server's tool, presets.toml names the \
             argument: dry_run under [servers.SERVER.tools.TOOL].";
-            return Err(RequestError::invalid(why, next));
+            return Err(RequestError::invalid(reason, next));
         };
         params.insert(argument.clone(), true.into());
         Ok(())
@@ -103,12 +103,12 @@ impl RequestTarget {
         let name = if self.is_server_tool {
             Some(check.to_owned())
         } else {
-            let own = |entry: &Entry| entry.source == self.source && entry.tool == check;
-            catalog::tools()?.into_iter().find(own).map(|entry| entry.name)
+            let is_checker = |entry: &Entry| entry.source == self.source && entry.tool == check;
+            catalog::tools()?.into_iter().find(is_checker).map(|entry| entry.name)
         };
         let Some(name) = name else {
-            let why = format!("'{}' is checked by '{check}', which is not in this preset", self.tool);
-            return Err(RequestError::invalid(why, format!("Allow '{check}' in the preset.")));
+            let reason = format!("'{}' is checked by '{check}', which is not in this preset", self.tool);
+            return Err(RequestError::invalid(reason, format!("Allow '{check}' in the preset.")));
         };
         if name == self.tool {
             let mut params = params.clone();
@@ -126,16 +126,16 @@ impl RequestTarget {
             error.for_check(&self.tool, check, self.is_server_tool.then(hint))
         })?;
         if checker.effect != Effect::ReadOnly {
-            let why = format!("'{check}' cannot check '{}': it is not read-only", self.tool);
+            let reason = format!("'{check}' cannot check '{}': it is not read-only", self.tool);
             let section = format!("[servers.{}.tools.{check}]", self.source);
             let fix = format!("Write effect = \"read-only\" under {section} if it only reads.");
             let next = if self.is_server_tool { fix } else { FOR_AUTHOR.into() };
-            return Err(RequestError::invalid(why, next));
+            return Err(RequestError::invalid(reason, next));
         }
         let Some(argument) = argument_for(&checker.schema()?, target) else {
             let lacks = format!("neither a parameter '{target}' nor exactly one required parameter");
-            let why = format!("'{check}' has {lacks}, so it cannot check '{}'", self.tool);
-            return Err(RequestError::invalid(why, FOR_AUTHOR));
+            let reason = format!("'{check}' has {lacks}, so it cannot check '{}'", self.tool);
+            return Err(RequestError::invalid(reason, FOR_AUTHOR));
         };
         let arguments = Value::Object(Map::from_iter([(argument, value.clone())])).to_string();
         let outcome = checker.call(&arguments, time.remaining_ms()?);
@@ -168,8 +168,8 @@ fn is_request(entry: &Entry) -> Result<bool, RequestError> {
     if entry.tool != NAME {
         return Ok(false);
     }
-    let own = catalog::schema(&entry.name)?;
-    Ok(parse_schema(&own)["properties"] == super::request_schema()["properties"])
+    let schema = catalog::schema(&entry.name)?;
+    Ok(parse_schema(&schema)["properties"] == super::request_schema()["properties"])
 }
 
 fn parse_schema(json: &str) -> Value {
@@ -191,7 +191,7 @@ fn argument_for(schema: &Value, target: &str) -> Option<String> {
 
 /// Succeeds if the check succeeded; otherwise returns an error that begins with `failed`.
 fn check_passed(outcome: Result<Reply, Fault>, failed: &str) -> Result<(), RequestError> {
-    let (why, hint) = match outcome {
+    let (reason, hint) = match outcome {
         Ok(reply) if !reply.is_error => return Ok(()),
         Ok(reply) => (reply.text(), None),
         Err(fault) if matches!(fault.kind, FaultKind::NotFound | FaultKind::InvalidArguments) => {
@@ -201,7 +201,7 @@ fn check_passed(outcome: Result<Reply, Fault>, failed: &str) -> Result<(), Reque
     };
     let next = hint.unwrap_or_else(|| "Name something that exists.".into());
     Err(RequestError::invalid(
-        format!("{failed}: {}", reply_format::line(&why, 300)),
+        format!("{failed}: {}", reply_format::line(&reason, 300)),
         format!("Nothing was changed. {next}"),
     ))
 }

@@ -170,13 +170,13 @@ fn a_part_of_a_result_comes_with_the_way_to_the_whole() {
     };
     let kept = large().keeps_artifacts();
     let reply = called(kept, json!({"select": ".rows[].id"}));
-    let Content::Text(said) = &reply.content[1] else { panic!("{reply:?}") };
+    let Content::Text(note) = &reply.content[1] else { panic!("{reply:?}") };
     assert_eq!(reply.content[0], Content::Text("1\n2".into()));
     assert!(
-        said.starts_with("select: 2 values of a result of 28 characters. The full result is stored as art-"),
-        "{said}"
+        note.starts_with("select: 2 values of a result of 28 characters. The full result is stored as art-"),
+        "{note}"
     );
-    assert!(said.ends_with("; get_workspace_file reads any part."), "{said}");
+    assert!(note.ends_with("; get_workspace_file reads any part."), "{note}");
     let denied = large().keeps_artifacts().fails("artifacts.put", Fault::denied("not granted"));
     let text = called(denied, json!({"select": ".rows[].id"})).text();
     assert!(text.ends_with("The rest is not stored."), "{text}");

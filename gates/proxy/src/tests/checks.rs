@@ -42,7 +42,7 @@ fn a_check_gets_the_target_as_its_only_required_argument_or_is_a_dry_run() {
     let absent = |_: &str| json!({"x-target": "page", "x-precheck": "gone"});
     let (answer, calls) = check(absent, json!({"page": "x"}));
     assert!(
-        answer["error"]["message"].as_str().is_some_and(|why| why.contains("checked by 'gone'")),
+        answer["error"]["message"].as_str().is_some_and(|reason| reason.contains("checked by 'gone'")),
         "{answer}"
     );
     assert!(calls.is_empty());

@@ -3,7 +3,7 @@
 use gatehouse_sdk::{Reply, servers};
 use serde_json::{Value, json};
 
-use super::requests::{host, request, said};
+use super::requests::{fixed_reply, host, request};
 
 #[test]
 fn a_server_is_started_for_a_request_if_requested_or_advised() {
@@ -37,12 +37,12 @@ fn a_server_is_started_for_a_request_if_requested_or_advised() {
     }
     let constraints = json!({"isolation": "subprocess"});
     let answer = request(
-        host(said("found")),
+        host(fixed_reply("found")),
         json!({"intent": "QUERY", "action": "look", "constraints": constraints}),
     );
     assert_eq!(answer["meta"]["isolation_used"], "agent");
     assert!(
-        answer["meta"]["isolation_reason"].as_str().is_some_and(|why| why.contains("a gate has")),
+        answer["meta"]["isolation_reason"].as_str().is_some_and(|reason| reason.contains("a gate has")),
         "{answer}"
     );
 }

@@ -64,7 +64,7 @@ pub(super) fn request(host: Fake, sent: Value) -> Value {
     answer
 }
 
-pub(super) fn said(text: &'static str) -> impl Fn(&str, &str, u64) -> Result<Reply, Fault> + Clone {
+pub(super) fn fixed_reply(text: &'static str) -> impl Fn(&str, &str, u64) -> Result<Reply, Fault> + Clone {
     move |_, _, _| Ok(Reply::markdown(text))
 }
 
@@ -151,7 +151,10 @@ fn the_target_of_a_change_must_exist() {
     let answer =
         request(host(missing), json!({"intent": "MODIFY", "action": "edit", "params": {"page": "x"}}));
     assert_eq!(answer["error"]["type"], "VALIDATION");
-    assert!(answer["error"]["message"].as_str().is_some_and(|why| why.contains("no page 'x'")), "{answer}");
+    assert!(
+        answer["error"]["message"].as_str().is_some_and(|reason| reason.contains("no page 'x'")),
+        "{answer}"
+    );
     // A dry run calls the tool itself.
     let rehearsed = |tool: &str, arguments: &str, _: u64| {
         assert_eq!((tool, arguments), ("edit", r#"{"page":"x","dry_run":true}"#));
@@ -160,13 +163,13 @@ fn the_target_of_a_change_must_exist() {
     let sent = json!({"intent": "MODIFY", "action": "edit", "params": {"page": "x"}, "constraints": {"dry_run": true}});
     assert_eq!(request(host(rehearsed), sent)["result"]["affected_files"], json!(["x.md"]));
     let none = json!({"intent": "QUERY", "action": "look", "constraints": {"dry_run": true}});
-    assert_eq!(request(host(said("x")), none)["error"]["type"], "VALIDATION");
+    assert_eq!(request(host(fixed_reply("x")), none)["error"]["type"], "VALIDATION");
 }
 
 #[test]
 fn a_result_has_the_requested_type_or_is_returned_as_text() {
     let asked = |kind: &str, text: &'static str| {
-        request(host(said(text)), json!({"intent": "QUERY", "action": "look", "artifact": kind}))
+        request(host(fixed_reply(text)), json!({"intent": "QUERY", "action": "look", "artifact": kind}))
     };
     assert_eq!(asked("JSON", "```json\n{\"a\": 1}\n```")["result"]["data"], json!({"a": 1}));
     let answer = asked("JSON", "no JSON");
@@ -222,7 +225,7 @@ fn tries_and_checks_share_one_time() {
 
 #[test]
 fn an_invalid_request_is_explained() {
-    for (sent, why) in [
+    for (sent, reason) in [
         (json!({}), "intent is missing"),
         (json!({"intent": "READ", "action": "look"}), "intent must be one of QUERY, ANALYZE"),
         (json!({"intent": "QUERY"}), "action is missing"),
@@ -249,7 +252,10 @@ fn an_invalid_request_is_explained() {
     ] {
         let answer = request(host(|tool, _, _| panic!("'{tool}' was called")), sent.clone());
         assert_eq!(answer["error"]["type"], "VALIDATION", "{sent}");
-        assert!(answer["error"]["message"].as_str().is_some_and(|answer| answer.contains(why)), "{answer}");
+        assert!(
+            answer["error"]["message"].as_str().is_some_and(|answer| answer.contains(reason)),
+            "{answer}"
+        );
     }
 }
 

@@ -32,14 +32,15 @@ fn complete_items_before_a_cut_are_used_and_the_cut_is_reported() {
         "```json\n{{\"items\":[{ITEM},{{\"title\":\"B\",\"url\":\"https://b.org/\",\"description\":\"Sec"
     );
     let cut = Completion { cut_short: Some("the connection\nbroke.".into()), ..answer(whole.clone(), &[]) };
-    for (answer, why) in
+    for (answer, reason) in
         [(cut, "the connection broke"), (answer(whole, &[]), "its text ends or breaks in the middle")]
     {
         let reply = call(host(answer), TOOL, query()).unwrap();
-        let note =
-            format!("Found **1** ideas:\n\nThe answer was cut short: {why}. The content here is complete.\n");
+        let note = format!(
+            "Found **1** ideas:\n\nThe answer was cut short: {reason}. The content here is complete.\n"
+        );
         assert!(reply.text().contains(&note) && !reply.text().contains("Sec"), "{}", reply.text());
-        assert_eq!(data(TOOL, &reply)["cut_short"], why);
+        assert_eq!(data(TOOL, &reply)["cut_short"], reason);
     }
     // Cut at every byte: the result is a shorter list or a fault, never a partial item.
     let text = format!("{{\"items\":[{ITEM},{ITEM}],\"more\":1}}").replacen("a.org", "b.org", 1);
@@ -109,8 +110,8 @@ Try:
 fn a_host_fault_is_unchanged() {
     for tool in [TOOL, "research_implementation", "research_study"] {
         let fault = Fault::unavailable("no language model is configured").hint("Set OPENAI_API_KEY, or …");
-        let said = fault.clone();
-        let host = Fake::new().complete(move |_, _| Err(said.clone()));
+        let host_fault = fault.clone();
+        let host = Fake::new().complete(move |_, _| Err(host_fault.clone()));
         assert_eq!(call(host, tool, query()).unwrap_err(), fault);
     }
 }

@@ -17,7 +17,7 @@ pub(super) fn zone(name: &str, at: f64) -> Option<String> {
     let info = zone.to_offset_info(Timestamp::from_millisecond(at as i64).ok()?);
     let (seconds, short) = (info.offset().seconds(), info.abbreviation());
     let is_american = name.starts_with("America/") || name.starts_with("US/") || name == "Pacific/Honolulu";
-    let shown = match short {
+    let display_name = match short {
         "UTC" => "UTC".to_owned(),
         short if is_american && SHORT_NAMES.contains(&short) => short.to_owned(),
         _ => {
@@ -29,7 +29,7 @@ pub(super) fn zone(name: &str, at: f64) -> Option<String> {
             }
         }
     };
-    Some(json!({ "offset": seconds, "name": shown }).to_string())
+    Some(json!({ "offset": seconds, "name": display_name }).to_string())
 }
 
 /// Characters of windows-1252 from 0x80 to 0x9F, which `latin1` means on the web.

@@ -60,16 +60,16 @@ impl PreparedEngine {
         runtime.set_memory_limit(MAX_MEMORY_BYTES);
         runtime.set_max_stack_size(MAX_STACK_BYTES);
         let served = Rc::new(CurrentRun::default());
-        let own = Rc::clone(&served);
-        runtime.set_interrupt_handler(Some(Box::new(move || own.with(|run| run.clock.is_expired()))));
+        let current_run = Rc::clone(&served);
+        runtime.set_interrupt_handler(Some(Box::new(move || current_run.with(|run| run.clock.is_expired()))));
         let context = Context::full(&runtime).map_err(|error| failed(error.to_string()))?;
         let prelude = context.with(|ctx| {
-            let made = host(&ctx, &served).and_then(|host| {
+            let object = host(&ctx, &served).and_then(|host| {
                 let make: Function = ctx.eval(PRELUDE)?;
                 make.call::<_, Object>((host,))
             });
-            let made = made.catch(&ctx).map_err(|error| failed(error.to_string()));
-            made.map(|made| Persistent::save(&ctx, made))
+            let object = object.catch(&ctx).map_err(|error| failed(error.to_string()));
+            object.map(|object| Persistent::save(&ctx, object))
         })?;
         Ok(Self { prelude, context, _runtime: runtime, served })
     }
@@ -96,13 +96,13 @@ impl PreparedEngine {
 /// Returns the host functions for the prelude.
 fn host<'js>(ctx: &Ctx<'js>, served: &Rc<CurrentRun>) -> rquickjs::Result<Object<'js>> {
     let host = Object::new(ctx.clone())?;
-    let own = Rc::clone(served);
-    let print = move |line: String| own.with(|run| run.console.print(&line));
+    let current_run = Rc::clone(served);
+    let print = move |line: String| current_run.with(|run| run.console.print(&line));
     host.set("print", Function::new(ctx.clone(), print)?)?;
-    let own = Rc::clone(served);
-    host.set("now", Function::new(ctx.clone(), move || own.with(|run| run.clock.elapsed() as f64))?)?;
-    let own = Rc::clone(served);
-    host.set("random", Function::new(ctx.clone(), move || own.with(|run| run.random.next()))?)?;
+    let current_run = Rc::clone(served);
+    host.set("now", Function::new(ctx.clone(), move || current_run.with(|run| run.clock.elapsed() as f64))?)?;
+    let current_run = Rc::clone(served);
+    host.set("random", Function::new(ctx.clone(), move || current_run.with(|run| run.random.next()))?)?;
     host.set("isDeep", Function::new(ctx.clone(), |text: String| json::is_deep(&text))?)?;
     host.set("mark", big_int::MARK)?;
     host.set("markIntegers", Function::new(ctx.clone(), |json: String| big_int::marked(&json))?)?;
@@ -120,11 +120,11 @@ fn host<'js>(ctx: &Ctx<'js>, served: &Rc<CurrentRun>) -> rquickjs::Result<Object
     host.set("query", Function::new(ctx.clone(), |text: String| addresses::query(&text))?)?;
     let written = |pairs: String| addresses::written_query(&pairs);
     host.set("writtenQuery", Function::new(ctx.clone(), written)?)?;
-    let own = Rc::clone(served);
-    host.set("sources", Function::new(ctx.clone(), move || own.with(|run| run.tools.sources()))?)?;
-    let own = Rc::clone(served);
+    let current_run = Rc::clone(served);
+    host.set("sources", Function::new(ctx.clone(), move || current_run.with(|run| run.tools.sources()))?)?;
+    let current_run = Rc::clone(served);
     let call = move |source: String, tool: String, arguments: String| {
-        own.with(|run| call(run, &source, &tool, arguments))
+        current_run.with(|run| call(run, &source, &tool, arguments))
     };
     host.set("call", Function::new(ctx.clone(), call)?)?;
     Ok(host)

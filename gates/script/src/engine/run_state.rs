@@ -38,10 +38,10 @@ impl Clock {
     /// Starts the clock with a limit in milliseconds, lowered to the time that the host has left for the call.
     #[cfg(target_family = "wasm")]
     pub(crate) fn start(limit: u64) -> Self {
-        let left = gatehouse_sdk::context::remaining();
+        let remaining = gatehouse_sdk::context::remaining();
         Self {
-            remaining_at_start: left,
-            limit: limit.min(left.saturating_sub(FOR_REPLY)),
+            remaining_at_start: remaining,
+            limit: limit.min(remaining.saturating_sub(FOR_REPLY)),
             expired: Cell::new(false),
         }
     }

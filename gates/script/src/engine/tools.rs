@@ -30,11 +30,11 @@ struct ToolTable {
 }
 
 pub(crate) fn entries() -> Result<Vec<Entry>, Fault> {
-    let own = context::exposed_name(crate::run::NAME);
-    let all = catalog::tools()?;
-    let own =
-        own.and_then(|own| all.iter().find(|entry| entry.name == own).map(|entry| entry.source.clone()));
-    Ok(all.into_iter().filter(|entry| Some(&entry.source) != own.as_ref()).collect())
+    let own_name = context::exposed_name(crate::run::NAME);
+    let entries = catalog::tools()?;
+    let own_source = own_name
+        .and_then(|name| entries.iter().find(|entry| entry.name == name).map(|entry| entry.source.clone()));
+    Ok(entries.into_iter().filter(|entry| Some(&entry.source) != own_source.as_ref()).collect())
 }
 
 impl ScriptTools {
@@ -88,33 +88,33 @@ impl ScriptTools {
             check(entry, &object)?;
             return Ok((entry.name.clone(), arguments));
         }
-        let known = listed.entries.iter().any(|entry| is_same_name(&entry.source, source));
+        let is_known = listed.entries.iter().any(|entry| is_same_name(&entry.source, source));
         match &listed.proxy {
-            Some(proxy) if !known && is_name(source) && is_name(tool) => {
+            Some(proxy) if !is_known && is_name(source) && is_name(tool) => {
                 let wrapped = json!({"server": source, "tool": tool, "arguments": object});
                 Ok((proxy.clone(), wrapped.to_string()))
             }
-            _ => Err(self.unknown(source, tool, known)),
+            _ => Err(self.unknown(source, tool, is_known)),
         }
     }
 
-    fn unknown(&self, source: &str, tool: &str, known: bool) -> Value {
+    fn unknown(&self, source: &str, tool: &str, is_known: bool) -> Value {
         let entries = &self.table().entries;
-        let mut names: Vec<&str> = match known {
+        let mut names: Vec<&str> = match is_known {
             true => {
-                let own = entries.iter().filter(|entry| is_same_name(&entry.source, source));
-                own.map(|entry| &*entry.tool).collect()
+                let source_entries = entries.iter().filter(|entry| is_same_name(&entry.source, source));
+                source_entries.map(|entry| &*entry.tool).collect()
             }
             false => entries.iter().map(|entry| &*entry.source).collect(),
         };
         names.dedup();
-        let (message, what) = match known {
+        let (message, label) = match is_known {
             true => (format!("{source} has no tool {:?} for scripts", cut(tool)), "Its tools"),
             false => (format!("unknown tool source {:?}", cut(source)), "The sources"),
         };
         let suggestion = match names.is_empty() {
             true => "This preset has no tools for scripts.".to_owned(),
-            false => format!("{what}: {}.", names.join(", ")),
+            false => format!("{label}: {}.", names.join(", ")),
         };
         json!({"message": message, "type": "not-found", "suggestion": suggestion, "tool": cut(tool)})
     }
@@ -140,7 +140,7 @@ pub(crate) fn is_same_name(name: &str, requested: &str) -> bool {
             && name
                 .chars()
                 .zip(requested.chars())
-                .all(|(own, other)| own == other || (other == '_' && matches!(own, '-' | '.' | '/'))))
+                .all(|(c, other)| c == other || (other == '_' && matches!(c, '-' | '.' | '/'))))
 }
 
 fn is_name(text: &str) -> bool {

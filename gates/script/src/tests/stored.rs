@@ -48,7 +48,7 @@ fn a_script_is_stored_run_and_listed_in_versions() {
 #[test]
 fn an_invalid_script_is_not_saved() {
     host().keeps([]).run(|| {
-        for (name, code, why) in [
+        for (name, code, reason) in [
             ("Twice", "1", "1 to 64 of a-z"),
             ("a b", "1", "1 to 64 of a-z"),
             ("x", "let x = ;", "at line 1, column"),
@@ -56,7 +56,7 @@ fn an_invalid_script_is_not_saved() {
         ] {
             let fault =
                 call("save_script", json!({"name": name, "description": "", "code": code})).unwrap_err();
-            assert!(fault.message.contains(why), "{}", fault.message);
+            assert!(fault.message.contains(reason), "{}", fault.message);
         }
         assert_eq!(call("list_scripts", json!({})).unwrap(), "You have no saved scripts.");
         for n in 1..=25 {
@@ -116,13 +116,13 @@ fn a_script_of_the_preset_is_a_tool() {
 fn an_invalid_preset_script_is_rejected_with_a_reason() {
     let good = "// script: a\n// description: b\n1";
     let taken = "// script: run_code\n// description: b\n1";
-    for (scripts, why) in [
+    for (scripts, reason) in [
         (&["1"][..], "scripts[0]: missing line `// script: …` at the beginning"),
         (&[good, taken], "scripts[1], 'run_code': this gate has a tool with that name"),
         (&["// script: a\n// description: b\nlet x = ;"], "at line 3, column"),
         (&[good, good], "declares 'a' twice"),
     ] {
         let fault = crate::gate().describe(&exposing(scripts)).unwrap_err();
-        assert!(fault.message.contains(why), "{}", fault.message);
+        assert!(fault.message.contains(reason), "{}", fault.message);
     }
 }

@@ -73,14 +73,14 @@ impl TypeStripper<'_> {
         self.blank_words(start, end, MODIFIERS, usize::MAX);
     }
 
-    pub(super) fn blank_words(&mut self, start: u32, end: u32, words: &[&str], most: usize) {
+    pub(super) fn blank_words(&mut self, start: u32, end: u32, words: &[&str], limit: usize) {
         let text = &self.source[start as usize..end as usize];
-        let mut found = 0;
+        let mut count = 0;
         for word in text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '$') {
-            if words.contains(&word) && found < most {
+            if words.contains(&word) && count < limit {
                 let from = start + (word.as_ptr().addr() - text.as_ptr().addr()) as u32;
                 self.edits.blank(from, from + word.len() as u32);
-                found += 1;
+                count += 1;
             }
         }
     }

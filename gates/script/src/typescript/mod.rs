@@ -92,13 +92,13 @@ impl CompiledScript {
     /// Maps a position in the JavaScript to the TypeScript. Both count from 1; columns are bytes in the JavaScript and
     /// characters in the TypeScript.
     pub(crate) fn position(&self, source: &str, line: usize, column: usize) -> (usize, usize) {
-        let mut own = line.saturating_sub(1);
-        if self.split.is_some_and(|split| own > split) {
-            own -= 1;
+        let mut source_line = line.saturating_sub(1);
+        if self.split.is_some_and(|split| source_line > split) {
+            source_line -= 1;
         }
-        let text = source.lines().nth(own.saturating_sub(1)).unwrap_or_default();
+        let text = source.lines().nth(source_line.saturating_sub(1)).unwrap_or_default();
         let before = text.get(..column.saturating_sub(1)).map_or(column, |before| before.chars().count() + 1);
-        (own.max(1), before)
+        (source_line.max(1), before)
     }
 }
 

@@ -13,9 +13,9 @@ pub(crate) fn uses(source: &str) -> Vec<(String, String)> {
     }
     let allocator = Allocator::default();
     let parsed = super::parsed(&allocator, source);
-    let mut found = ToolUseVisitor(Vec::new());
-    found.visit_program(&parsed.program);
-    found.0
+    let mut visitor = ToolUseVisitor(Vec::new());
+    visitor.visit_program(&parsed.program);
+    visitor.0
 }
 
 struct ToolUseVisitor(Vec<(String, String)>);

@@ -28,9 +28,9 @@ impl<'s> TypeStripper<'s> {
         self.error.map_or(Ok(self.edits), Err)
     }
 
-    pub(super) fn refuse(&mut self, at: u32, why: &str) {
+    pub(super) fn refuse(&mut self, at: u32, reason: &str) {
         if self.error.is_none() {
-            self.error = Some(CompileError::at(self.source, at, why));
+            self.error = Some(CompileError::at(self.source, at, reason));
         }
     }
 
@@ -42,7 +42,7 @@ impl<'s> TypeStripper<'s> {
 
     pub(super) fn find(&self, byte: u8, from: u32, to: u32) -> Option<u32> {
         let range = self.source.as_bytes().get(from as usize..to as usize)?;
-        range.iter().position(|found| *found == byte).map(|at| from + at as u32)
+        range.iter().position(|candidate| *candidate == byte).map(|at| from + at as u32)
     }
 
     pub(super) fn blank_byte(&mut self, byte: u8, from: u32, to: u32) {

@@ -22,7 +22,7 @@ pub(super) fn script(source: &str, parses: impl Fn(&str) -> bool) -> Cow<'_, str
 /// Returns the text in the first fence, with its other lines empty. `None` without a fence.
 fn without_fence(source: &str) -> Option<String> {
     let mut fences = 0;
-    let kept: Vec<&str> = source
+    let lines: Vec<&str> = source
         .split('\n')
         .map(|line| {
             let is_fence = fences < 2 && line.trim_start().starts_with("```");
@@ -30,7 +30,7 @@ fn without_fence(source: &str) -> Option<String> {
             if fences == 1 && !is_fence { line } else { "" }
         })
         .collect();
-    (fences > 0).then(|| kept.join("\n"))
+    (fences > 0).then(|| lines.join("\n"))
 }
 
 /// Returns the script with `return (…)` around `{ a: 1 }` as its last lines, which JavaScript reads as a block. `None` if

@@ -50,8 +50,8 @@ pub(crate) fn add(scope: Scope, key: &str, delta: i64, ttl_ms: Option<u64>) -> R
         let before =
             values.get(&key).map_or(Some(0), |(value, _)| std::str::from_utf8(value).ok()?.parse().ok());
         let sum = before.and_then(|number: i64| number.checked_add(delta)).ok_or_else(|| {
-            let why = "it is not an integer, or the sum overflows";
-            Fault::invalid(format!("cannot add to the value of '{}': {why}", key.1))
+            let reason = "it is not an integer, or the sum overflows";
+            Fault::invalid(format!("cannot add to the value of '{}': {reason}", key.1))
         })?;
         values.insert(key, (sum.to_string().into_bytes(), expires));
         Ok(sum)

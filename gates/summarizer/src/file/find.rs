@@ -34,7 +34,7 @@ pub(super) fn find(text: &str, target: &str, offset: u64) -> Result<ContentPage,
             hits.push((number, matches));
         }
     }
-    let shown = render(&lines, &hits);
+    let excerpts = render(&lines, &hits);
     let of = lines.len();
     let more = if hits.len() == MAX_SHOWN {
         format!(", of which the first {MAX_SHOWN} lines are shown")
@@ -46,7 +46,7 @@ pub(super) fn find(text: &str, target: &str, offset: u64) -> Result<ContentPage,
         1 => format!("1 match in {of} lines."),
         _ => format!("{count} matches in {of} lines{more}."),
     };
-    Ok(ContentPage { note: Some(note), ..page::characters(&shown, offset) })
+    Ok(ContentPage { note: Some(note), ..page::characters(&excerpts, offset) })
 }
 
 enum Matcher {
@@ -76,10 +76,10 @@ impl Matcher {
 
     fn matches(&self, line: &str) -> Vec<Range<usize>> {
         match self {
-            Self::Regex(regex) => regex.find_iter(line).map(|found| found.range()).collect(),
+            Self::Regex(regex) => regex.find_iter(line).map(|hit| hit.range()).collect(),
             Self::Text(target) if line.is_ascii() => {
                 let lower = line.to_ascii_lowercase();
-                lower.match_indices(target.as_str()).map(|(at, found)| at..at + found.len()).collect()
+                lower.match_indices(target.as_str()).map(|(at, hit)| at..at + hit.len()).collect()
             }
             Self::Text(target) => matches_in_any_case(line, target),
         }
@@ -127,20 +127,20 @@ fn excerpt(line: &str, matches: &[Range<usize>]) -> String {
         return line.to_owned();
     }
     let mut out = String::new();
-    let mut shown = 0;
+    let mut excerpt_end = 0;
     for place in if matches.is_empty() { std::slice::from_ref(&(0..0)) } else { matches } {
-        let start = line.floor_char_boundary(place.start.saturating_sub(CHARS_AROUND)).max(shown);
+        let start = line.floor_char_boundary(place.start.saturating_sub(CHARS_AROUND)).max(excerpt_end);
         let match_end = place.end.min(place.start + MAX_LINE_CHARS);
         let end = line.ceil_char_boundary((match_end + CHARS_AROUND).min(line.len()));
-        if end <= shown {
+        if end <= excerpt_end {
             continue;
         }
-        out.push_str(if start > shown { "…" } else { "" });
+        out.push_str(if start > excerpt_end { "…" } else { "" });
         out.push_str(&line[start..end]);
-        shown = end;
+        excerpt_end = end;
         if out.len() > page::MAX_PAGE_CHARS {
             break;
         }
     }
-    out + if shown < line.len() { "…" } else { "" }
+    out + if excerpt_end < line.len() { "…" } else { "" }
 }

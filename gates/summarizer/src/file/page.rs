@@ -127,15 +127,15 @@ fn page_of_elements(
     });
     let mut end = from + fitting.count();
     let mut note = None;
-    let shown = &items[from..end];
-    if let Some(large) = items.get(from).filter(|_| shown.is_empty()) {
+    let page_items = &items[from..end];
+    if let Some(large) = items.get(from).filter(|_| page_items.is_empty()) {
         // An element larger than a page is omitted; the note shows how to read it.
         let (name, length) = (quoted(&large.name), large.text.chars().count());
         let path = place.element_path(&large.name);
         note = Some(format!("Omitted: {name} with {length} characters; use {path}."));
         end += 1;
     }
-    let texts: Vec<&str> = shown.iter().map(|item| item.text.as_str()).collect();
+    let texts: Vec<&str> = page_items.iter().map(|item| item.text.as_str()).collect();
     let content = format!("{open}{}{close}", texts.join(between));
     let next = (end < items.len()).then_some(end as u64);
     ContentPage { content, unit, next, total: items.len() as u64, note }

@@ -94,7 +94,7 @@ impl Passage {
     fn states(&self, telling: &[String]) -> bool {
         let mut limits = self.0.iter().filter(|word| listed(LIMITS, word));
         limits.all(|limit| telling.contains(limit))
-            && telling.iter().all(|word| self.0.iter().any(|own| is_same(own, word)))
+            && telling.iter().all(|word| self.0.iter().any(|passage_word| is_same(passage_word, word)))
             && telling.iter().enumerate().filter(|(_, word)| is_number(word)).all(|(at, number)| {
                 let is_beside = |word: &String| self.counts(number, word, 1);
                 let before = at.checked_sub(1).map(|at| &telling[at]);
@@ -179,12 +179,13 @@ fn records(name: &str, value: &Value, into: &mut Vec<Passage>) {
     }
     match value {
         Value::Object(map) => {
-            let (inner, own): (Vec<_>, Vec<_>) =
+            let (inner, fields): (Vec<_>, Vec<_>) =
                 map.iter().partition(|(_, value)| value.is_object() || value.is_array());
             inner.into_iter().for_each(|(name, value)| records(name, value, into));
-            let own: Vec<String> = own.into_iter().map(|(name, value)| format!("{name} {value}")).collect();
-            own.iter().for_each(|one| clauses(one, into));
-            push_passage(&format!("{name} {}", own.join(" ")), into);
+            let fields: Vec<String> =
+                fields.into_iter().map(|(name, value)| format!("{name} {value}")).collect();
+            fields.iter().for_each(|field| clauses(field, into));
+            push_passage(&format!("{name} {}", fields.join(" ")), into);
         }
         Value::Array(items) => items.iter().for_each(|item| records(name, item, into)),
         Value::String(text) => text.lines().for_each(|line| clauses(line, into)),
@@ -202,10 +203,10 @@ fn holds_records(value: &Value) -> bool {
         Value::Object(map) => {
             let mut kinds: Vec<Vec<&String>> =
                 map.values().filter_map(Value::as_object).map(|inner| inner.keys().collect()).collect();
-            let all = kinds.len();
+            let count = kinds.len();
             kinds.sort();
             kinds.dedup();
-            kinds.len() < all || map.values().any(holds_records)
+            kinds.len() < count || map.values().any(holds_records)
         }
         _ => false,
     }
@@ -243,13 +244,17 @@ fn is_claim(word: &str) -> bool {
 }
 
 /// Returns whether two words are equal or forms of one word. Claims and numbers must be equal.
-fn is_same(own: &str, word: &str) -> bool {
-    if own == word {
+fn is_same(passage_word: &str, word: &str) -> bool {
+    if passage_word == word {
         return true;
     }
     // Cheap comparisons first: a result has very many words.
-    let is_plural = own.strip_suffix('s') == Some(word) || word.strip_suffix('s') == Some(own);
-    if !is_plural && !have_same_stem(word, own) || is_claim(word) || word.contains(|c: char| c.is_numeric()) {
+    let is_plural =
+        passage_word.strip_suffix('s') == Some(word) || word.strip_suffix('s') == Some(passage_word);
+    if !is_plural && !have_same_stem(word, passage_word)
+        || is_claim(word)
+        || word.contains(|c: char| c.is_numeric())
+    {
         return false;
     }
     is_plural || word.chars().count() > STEM_LETTERS

@@ -46,10 +46,10 @@ pub(crate) fn mismatch(a: &str, b: &str) -> Option<QuestionMismatch> {
         return None;
     }
     let only = |x: &[String], y: &[String]| -> Vec<QuestionMismatch> {
-        let mut left = y.to_vec();
-        let unmatched = x.iter().filter(|word| match left.iter().position(|other| other == *word) {
+        let mut remaining = y.to_vec();
+        let unmatched = x.iter().filter(|word| match remaining.iter().position(|other| other == *word) {
             Some(at) => {
-                left.swap_remove(at);
+                remaining.swap_remove(at);
                 false
             }
             None => true,

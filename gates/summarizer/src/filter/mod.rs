@@ -79,8 +79,8 @@ const CALLED_TOOLS: &str = "gatehouse/called";
 /// Returns a shorter reply. `None` leaves the reply unchanged.
 pub(crate) fn on_reply(call: &Call<Params>, outgoing: OutgoingReply) -> Result<Option<Reply>, Fault> {
     let OutgoingReply { origin, arguments, reply } = outgoing;
-    let own = crate::TOOLS.contains(&origin.tool.name.as_str());
-    if reply.is_error || own {
+    let is_own_tool = crate::TOOLS.contains(&origin.tool.name.as_str());
+    if reply.is_error || is_own_tool {
         return Ok(None);
     }
     let mut parts = ReplyParts::from_reply(reply)?;
@@ -144,8 +144,16 @@ impl IncomingReply<'_> {
             },
         };
         let query = query(arguments);
-        let several = !called.is_empty();
-        let request = Request { call, origin, arguments, several, text: parts.digested(), query, budget };
+        let has_several_tools = !called.is_empty();
+        let request = Request {
+            call,
+            origin,
+            arguments,
+            several: has_several_tools,
+            text: parts.digested(),
+            query,
+            budget,
+        };
         let summary = summary::summarize(&request)?;
         match self.store(Some(&summary)) {
             Ok(artifact) => short_form::render(&request, &summary, Some(&artifact), parts),

@@ -107,9 +107,9 @@ impl SentenceCheck {
         let is_long = request.text.len() > MAX_READ_BYTES;
         let digest = text::digest(request.text, &request.query, DIGEST_TOKENS)?;
         // Counts of the digest are true of the result, even if it does not contain them.
-        let known = ResultFacts::new(&[request.text, &digest.text]);
+        let facts = ResultFacts::new(&[request.text, &digest.text]);
         let statements = ResultStatements::new(if is_long { "" } else { request.text }, &digest);
-        Ok(Self { known, statements, digest, is_long })
+        Ok(Self { known: facts, statements, digest, is_long })
     }
 
     /// Returns a sentence that the result supports, with a mark if it is in words of its own.
@@ -178,6 +178,6 @@ fn sentences(list: &Value) -> Result<Vec<String>, &'static str> {
             Ok(text)
         }
     };
-    let all = list.iter().take(MAX_FINDINGS).map(sentence).collect::<Result<Vec<_>, _>>()?;
-    Ok(all.into_iter().filter(|text| !text.is_empty()).collect())
+    let findings = list.iter().take(MAX_FINDINGS).map(sentence).collect::<Result<Vec<_>, _>>()?;
+    Ok(findings.into_iter().filter(|text| !text.is_empty()).collect())
 }

@@ -43,10 +43,10 @@ impl ReplyParts {
     }
 
     fn new(texts: Vec<String>, structured: Option<String>, rest: Vec<Content>) -> Result<Self, Fault> {
-        let several = texts.len() > 1;
+        let has_several_texts = texts.len() > 1;
         let view = ReplyView::new(texts, structured.as_deref())?;
         let string = view.data.as_ref().and_then(|data| serde_json::from_str(&data.json).ok());
-        Ok(Self { view, several, structured, string, rest })
+        Ok(Self { view, several: has_several_texts, structured, string, rest })
     }
 
     /// Whether the text is much more than the structured data, such as a page next to its address and status.

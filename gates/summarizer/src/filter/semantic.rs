@@ -44,7 +44,7 @@ struct SemanticEntry {
 }
 
 pub(super) fn find(request: &Request<'_>, llm: &str) -> Option<Summary> {
-    let (asked, key) = question_for(request, llm)?;
+    let (request_question, key) = question_for(request, llm)?;
     if kv::shared().get(&switched_off_key(request)).ok()?.is_some() {
         counters::add("refused.switched_off");
         return None;
@@ -54,10 +54,10 @@ pub(super) fn find(request: &Request<'_>, llm: &str) -> Option<Summary> {
         counters::add("miss.semantic");
         return None;
     }
-    let (embedding, question, result) = vectors(&asked, request.text)?;
+    let (embedding, question, result) = vectors(&request_question, request.text)?;
     for entry in entries.into_iter().rev().filter(|entry| entry.embedding == embedding) {
         let similarity = cosine(&question, &entry.question_vector);
-        let refusal = if let Some(guard) = guards::mismatch(&asked, &entry.question) {
+        let refusal = if let Some(guard) = guards::mismatch(&request_question, &entry.question) {
             guard.name()
         } else if similarity < request.call.params.cache_similarity {
             "similarity".into()
@@ -108,10 +108,10 @@ fn question_for(request: &Request<'_>, llm: &str) -> Option<(String, String)> {
     let question = arguments.remove(name)?.as_str()?.to_owned();
     arguments.retain(|_, value| !value.is_null());
     arguments.sort_keys();
-    let others = Value::Object(arguments).to_string();
+    let other_arguments = Value::Object(arguments).to_string();
     let shape = shape(request.text)?;
     let caller = request.call.caller.as_deref().unwrap_or_default();
-    let parts = [caller, &origin.source, &origin.version, &origin.name, llm, name, &others, &shape];
+    let parts = [caller, &origin.source, &origin.version, &origin.name, llm, name, &other_arguments, &shape];
     Some((question, format!("s:{}", cache::digest(&parts))))
 }
 

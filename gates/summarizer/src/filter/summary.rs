@@ -107,21 +107,22 @@ impl Summary {
     /// Formats the summary for the artifact, which searches use: one line per finding (`- …`) and per sentence of a
     /// model (`~ …`), then the arguments and the method, up to [`MAX_STORED`] characters.
     pub(crate) fn to_stored(&self, arguments: &str) -> String {
-        let asked: String = arguments.split_whitespace().collect::<Vec<_>>().join(" ");
-        let asked = match asked.char_indices().nth(MAX_ASKED).map_or(&*asked, |(end, _)| &asked[..end]) {
-            "" => String::new(),
-            asked => format!("{ASKED_PREFIX}{asked}\n"),
-        };
-        let end = format!("{asked}{METHOD_PREFIX}{}", self.method);
-        let mut left = MAX_STORED.saturating_sub(end.chars().count());
+        let question: String = arguments.split_whitespace().collect::<Vec<_>>().join(" ");
+        let question_line =
+            match question.char_indices().nth(MAX_ASKED).map_or(&*question, |(end, _)| &question[..end]) {
+                "" => String::new(),
+                question => format!("{ASKED_PREFIX}{question}\n"),
+            };
+        let end = format!("{question_line}{METHOD_PREFIX}{}", self.method);
+        let mut remaining = MAX_STORED.saturating_sub(end.chars().count());
         let findings = self.findings.iter().map(|line| (FINDING_PREFIX, line));
         let unverified = self.unverified.iter().map(|line| (UNVERIFIED_PREFIX, line));
         let mut text = String::new();
         for (mark, line) in unverified.chain(findings) {
             let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
-            let line: String = line.chars().take(left.saturating_sub(mark.len() + 1)).collect();
+            let line: String = line.chars().take(remaining.saturating_sub(mark.len() + 1)).collect();
             if !line.is_empty() {
-                left = left.saturating_sub(mark.len() + line.chars().count() + 1);
+                remaining = remaining.saturating_sub(mark.len() + line.chars().count() + 1);
                 text += &format!("{mark}{line}\n");
             }
         }
@@ -136,9 +137,9 @@ pub(super) fn summarize(request: &Request<'_>) -> Result<Summary, Fault> {
     let local = summary.unverified.is_empty();
     let unverified: String = summary.unverified.iter().map(|line| format!("{line}\n")).collect();
     let used = FRAME_TOKENS + if local { 0 } else { text::count(&unverified)? };
-    let left = request.budget.saturating_sub(used).max(MIN_DIGEST_TOKENS);
-    let mut digest = text::digest(request.text, &request.query, left)?;
-    if left < MIN_PROSE_TOKENS && PROSE.contains(&digest.kind.as_str()) {
+    let digest_budget = request.budget.saturating_sub(used).max(MIN_DIGEST_TOKENS);
+    let mut digest = text::digest(request.text, &request.query, digest_budget)?;
+    if digest_budget < MIN_PROSE_TOKENS && PROSE.contains(&digest.kind.as_str()) {
         digest = text::digest(request.text, &request.query, MIN_PROSE_TOKENS)?;
     }
     if local {
@@ -155,7 +156,7 @@ pub(super) fn summarize(request: &Request<'_>) -> Result<Summary, Fault> {
 fn summary_of_model(request: &Request<'_>, llm: &str) -> Option<Summary> {
     let key = (!request.several).then(|| cache::key(request, llm));
     let earlier = key.as_ref().and_then(|key| {
-        let same = cache::get(key).map(|found| Summary { cached: Some(CacheHit::Exact), ..found });
+        let same = cache::get(key).map(|summary| Summary { cached: Some(CacheHit::Exact), ..summary });
         same.or_else(|| semantic::find(request, llm))
     });
     let summary = earlier.or_else(|| model::summary(request))?;

@@ -124,8 +124,8 @@ fn with_common_phrases(words: &[String]) -> Vec<String> {
         // `over 5 minutes` can also mean during them.
         let during = first.eq_ignore_ascii_case("over")
             && rest.get(2).is_some_and(|unit| is(DATES, unit) || is(CLOCK_UNITS, unit));
-        let found = PHRASES.iter().find_map(|(from, to)| Some((phrase_length(rest, from)?, *to)));
-        let length = match found.filter(|_| !during) {
+        let phrase = PHRASES.iter().find_map(|(from, to)| Some((phrase_length(rest, from)?, *to)));
+        let length = match phrase.filter(|_| !during) {
             Some((length, to)) => {
                 common.extend(to.split_whitespace().map(str::to_owned));
                 length
@@ -177,8 +177,8 @@ impl Predicate {
 /// `number of active users`.
 fn predicate_first(words: &[String]) -> Vec<String> {
     let counted = phrase_length(words, "number of").unwrap_or(0);
-    let asked = usize::from(counted == 0 && words.len() > 1 && is("which what", &words[0]));
-    let (head, rest) = (&words[..counted], &words[counted + asked..]);
+    let question_words = usize::from(counted == 0 && words.len() > 1 && is("which what", &words[0]));
+    let (head, rest) = (&words[..counted], &words[counted + question_words..]);
     if phrase_length(words, "cost of").is_some_and(|length| length + 1 < words.len())
         && words.last().is_some_and(|last| last == "cost")
     {
@@ -188,14 +188,15 @@ fn predicate_first(words: &[String]) -> Vec<String> {
     if let (Some(at), Some("have"), true) = (owned, rest.last().map(String::as_str), counted > 0) {
         return [head, &rest[..at], &["of".to_owned()], &rest[at + 1..rest.len() - 1]].concat();
     }
-    let unchanged = || if asked > 0 && is("which", &words[0]) { rest.to_vec() } else { words.to_vec() };
+    let unchanged =
+        || if question_words > 0 && is("which", &words[0]) { rest.to_vec() } else { words.to_vec() };
     let Some(predicate) = Predicate::find(rest) else { return unchanged() };
     let (subject, after) = (&rest[..predicate.start], &rest[predicate.end..]);
     let is_preposition = |at: usize| after.get(at).is_some_and(|word| is(PREPOSITIONS, word));
     // An adjective after a longer subject could describe another word of it.
     let one_subject = match predicate.relative {
         true => subject.len() == 1,
-        false => counted + asked > 0,
+        false => counted + question_words > 0,
     };
     if is(NEGATIONS, &after[0]) || is_number(&after[0]) || !(predicate.relative || one_subject) {
         return unchanged();

@@ -70,7 +70,7 @@ fn shortening_works_without_kv() {
     let host = ["kv.get", "kv.set", "kv.add"].into_iter().fold(host(), |host, name| host.fails(name, down()));
     let host = host
         .serving(Some("test/model"), None, "test/embedding")
-        .complete(|_, _| said(&["The document has 5000 lines."], &[]))
+        .complete(|_, _| completion(&["The document has 5000 lines."], &[]))
         .embed(|_, _| Err(Fault::unavailable("down")));
     host.run(|| {
         for _ in 0..2 {

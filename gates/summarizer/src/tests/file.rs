@@ -206,8 +206,8 @@ fn contradictory_parameters_are_explained() {
         assert!(fault.message.starts_with(message), "{more}: {}", fault.message);
     }
     assert_eq!(fault(text, json!({"json_pointer": "/b"})).kind, FaultKind::NotFound);
-    let gone = host().run(|| call(TOOL, json!({"path": "art-000000000000"})).unwrap_err());
-    assert!(gone.kind == FaultKind::NotFound && gone.hint.unwrap().contains("search_workspace"));
+    let missing = host().run(|| call(TOOL, json!({"path": "art-000000000000"})).unwrap_err());
+    assert!(missing.kind == FaultKind::NotFound && missing.hint.unwrap().contains("search_workspace"));
 }
 
 #[test]

@@ -87,7 +87,7 @@ fn keep(text: &str) -> String {
     .id
 }
 
-fn said(findings: &[&str], insights: &[&str]) -> Result<Completion, Fault> {
+fn completion(findings: &[&str], insights: &[&str]) -> Result<Completion, Fault> {
     let answer = json!({"keyFindings": findings, "actionableInsights": insights});
     Ok(Completion::new("test/model", answer.to_string()))
 }

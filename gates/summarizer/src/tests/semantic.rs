@@ -14,7 +14,7 @@ fn asked() -> (Fake, Rc<Cell<usize>>) {
         .serving(Some("test/model"), None, "test/embedding")
         .complete(move |_, _| {
             asked.set(asked.get() + 1);
-            said(&["Late: 7."], &[])
+            completion(&["Late: 7."], &[])
         })
         .embed(|texts, _| {
             let vector =
@@ -71,7 +71,7 @@ fn other_differences_prevent_reuse() {
     untrue["rows"] =
         json!((100..400).map(|n| json!({"id": n * 10, "state": "late", "note": "x"})).collect::<Vec<_>>());
     let question = |text: &str| json!({"query": text, "limit": 5});
-    for (why, origin, arguments, result) in [
+    for (reason, origin, arguments, result) in [
         ("word", same(), question("late invoices"), result("b")),
         ("negation", same(), question("orders not late"), result("b")),
         ("number", same(), question("late orders 3"), result("b")),
@@ -90,10 +90,10 @@ fn other_differences_prevent_reuse() {
         host.run(|| {
             metadata(&ask, &self::result("a"));
             let metadata_of_reply = of_tool(origin, &arguments, &result, &json!({}));
-            assert_eq!((metadata_of_reply.get("cache"), asked.get()), (None, 2), "{why} {arguments}");
-            if !why.is_empty() {
-                let counted = kv::shared().get(&format!("n:refused.{why}")).unwrap();
-                assert_eq!(counted.as_deref(), Some(b"1".as_slice()), "{why}");
+            assert_eq!((metadata_of_reply.get("cache"), asked.get()), (None, 2), "{reason} {arguments}");
+            if !reason.is_empty() {
+                let counted = kv::shared().get(&format!("n:refused.{reason}")).unwrap();
+                assert_eq!(counted.as_deref(), Some(b"1".as_slice()), "{reason}");
             }
         });
     }
@@ -118,7 +118,7 @@ fn a_false_hit_disables_reuse_for_the_tool() {
     let (host, _) = self::asked();
     let host = host.complete(move |_, _| {
         let before = asked.replace(asked.get() + 1);
-        said(&[if before == 0 { "Late: 7." } else { "Id 299 is late." }], &[])
+        completion(&[if before == 0 { "Late: 7." } else { "Id 299 is late." }], &[])
     });
     host.run(|| {
         let mut first = result("0");

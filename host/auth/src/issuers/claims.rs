@@ -88,8 +88,8 @@ impl TokenClaims {
         }
         let expires_at = self.check_times(now_ms)?;
         let audiences = self.audiences()?;
-        let own = settings.audience.as_ref();
-        if own.is_some_and(|audience| !audiences.contains(audience)) {
+        let expected_audience = settings.audience.as_ref();
+        if expected_audience.is_some_and(|audience| !audiences.contains(audience)) {
             return Err(invalid("the token is for another audience"));
         }
         self.check_kind(&audiences)?;
@@ -98,7 +98,7 @@ impl TokenClaims {
         let mut caller = Caller::new(self.principal(settings)?, &credential);
         caller.groups = self.groups(&settings.groups_claim)?;
         (caller.effect, caller.expires_at) = (effect, expires_at);
-        let audiences = own.is_none().then_some(audiences);
+        let audiences = expected_audience.is_none().then_some(audiences);
         let is_opaque = !self.is_jwt;
         Ok(VerifiedToken { caller: Arc::new(caller), audiences, missing_scopes, expires_at, is_opaque })
     }
@@ -242,9 +242,9 @@ impl VerifiedToken {
 fn strings(value: Option<&Value>, limit: usize) -> Option<Vec<String>> {
     match value {
         None | Some(Value::Null) => Some(Vec::new()),
-        Some(Value::String(one)) => Some(vec![one.clone()]),
-        Some(Value::Array(all)) if all.len() <= limit => {
-            all.iter().map(|one| one.as_str().map(str::to_owned)).collect()
+        Some(Value::String(text)) => Some(vec![text.clone()]),
+        Some(Value::Array(items)) if items.len() <= limit => {
+            items.iter().map(|item| item.as_str().map(str::to_owned)).collect()
         }
         Some(_) => None,
     }

@@ -67,7 +67,7 @@ impl IssuerHttp {
         };
         let answer = timeout(MAX_REQUEST_TIME, exchange).await;
         let answer = answer.unwrap_or_else(|_| Err(format!("no answer in {} s", MAX_REQUEST_TIME.as_secs())));
-        answer.map_err(|why| Fault::unavailable(format!("cannot use {host}: {}", quoted(&why, 200))))
+        answer.map_err(|reason| Fault::unavailable(format!("cannot use {host}: {}", quoted(&reason, 200))))
     }
 }
 

@@ -56,9 +56,9 @@ impl IssuerKeys {
         algorithm: Algorithm,
         kid: Option<&str>,
     ) -> Result<Vec<DecodingKey>, AuthRefusal> {
-        let known = self.keys(FRESH_TIME).map(|keys| keys.find(algorithm, kid)).unwrap_or_default();
-        if !known.is_empty() {
-            return Ok(known);
+        let fresh_keys = self.keys(FRESH_TIME).map(|keys| keys.find(algorithm, kid)).unwrap_or_default();
+        if !fresh_keys.is_empty() {
+            return Ok(fresh_keys);
         }
         let this = Arc::clone(self);
         // A task of its own continues if the client that sent the token disconnects.
@@ -75,11 +75,15 @@ impl IssuerKeys {
         }
         let Some(keys) = self.keys(MAX_AGE) else {
             let name = &self.settings.name;
-            let why = format!("the keys of issuer '{name}' cannot be fetched now; try again later");
-            return Err(AuthRefusal::Unavailable(why));
+            let reason = format!("the keys of issuer '{name}' cannot be fetched now; try again later");
+            return Err(AuthRefusal::Unavailable(reason));
         };
-        let found = keys.find(algorithm, kid);
-        if found.is_empty() { Err(invalid("the token is signed with an unknown key")) } else { Ok(found) }
+        let matching_keys = keys.find(algorithm, kid);
+        if matching_keys.is_empty() {
+            Err(invalid("the token is signed with an unknown key"))
+        } else {
+            Ok(matching_keys)
+        }
     }
 
     fn keys(&self, max_age: Duration) -> Option<Arc<KeySet>> {

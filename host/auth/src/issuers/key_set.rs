@@ -63,15 +63,15 @@ impl KeySet {
 fn signing_key(value: &Value) -> Option<SigningKey> {
     let raw = JsonWebKey::deserialize(value).ok()?;
     if raw.purpose.as_deref().is_some_and(|purpose| purpose != "sig")
-        || raw.key_ops.as_ref().is_some_and(|uses| uses.iter().all(|one| one != "verify"))
+        || raw.key_ops.as_ref().is_some_and(|uses| uses.iter().all(|operation| operation != "verify"))
     {
         return None;
     }
     let (mut algorithms, key) = match (raw.kty.as_str(), raw.crv.as_deref()) {
         ("RSA", _) => {
             use Algorithm as A;
-            let all = vec![A::RS256, A::RS384, A::RS512, A::PS256, A::PS384, A::PS512];
-            (all, DecodingKey::from_rsa_components(&raw.n?, &raw.e?))
+            let rsa_algorithms = vec![A::RS256, A::RS384, A::RS512, A::PS256, A::PS384, A::PS512];
+            (rsa_algorithms, DecodingKey::from_rsa_components(&raw.n?, &raw.e?))
         }
         ("EC", Some("P-256")) => (vec![Algorithm::ES256], DecodingKey::from_ec_components(&raw.x?, &raw.y?)),
         ("EC", Some("P-384")) => (vec![Algorithm::ES384], DecodingKey::from_ec_components(&raw.x?, &raw.y?)),

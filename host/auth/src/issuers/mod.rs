@@ -45,8 +45,8 @@ struct NamedIssuer {
     iss: Option<String>,
 }
 
-fn invalid(why: &str) -> AuthRefusal {
-    AuthRefusal::Invalid(why.to_owned())
+fn invalid(reason: &str) -> AuthRefusal {
+    AuthRefusal::Invalid(reason.to_owned())
 }
 
 impl IssuerList {
@@ -107,7 +107,8 @@ impl IssuerList {
         let named = named.map_err(|_| invalid("the token has malformed claims"))?.iss.unwrap_or_default();
         let issuer = self.issuers.iter().find(|issuer| issuer.settings.issuer == named);
         let issuer = issuer.ok_or_else(|| invalid("the token is from an unknown issuer"))?;
-        let allowed = |algorithm: Algorithm| issuer.settings.algorithms.iter().any(|one| one.0 == algorithm);
+        let allowed =
+            |algorithm: Algorithm| issuer.settings.algorithms.iter().any(|entry| entry.0 == algorithm);
         if !allowed(header.alg) {
             return Err(invalid("the token is signed with an algorithm that is not allowed"));
         }

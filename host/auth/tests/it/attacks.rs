@@ -52,17 +52,17 @@ async fn weak_and_confused_algorithms_are_refused() {
         format!("{}.{}.", part(&header), part(&issuer.claims(json!({}))))
     };
     for algorithm in ["none", "None", "NONE", "nOnE", "", "RS1", "ES256K"] {
-        let why = issuer.refusal(&unsigned(algorithm)).await;
-        assert_eq!(why, "the token has a malformed header, or an unsupported algorithm", "{algorithm}");
+        let reason = issuer.refusal(&unsigned(algorithm)).await;
+        assert_eq!(reason, "the token has a malformed header, or an unsupported algorithm", "{algorithm}");
     }
     // The public key as an HMAC secret.
     for algorithm in ["HS256", "HS384", "HS512", "RS512", "PS384"] {
-        let why = issuer.refusal(&format!("{}AAAA", unsigned(algorithm))).await;
-        assert_eq!(why, "the token is signed with an algorithm that is not allowed", "{algorithm}");
+        let reason = issuer.refusal(&format!("{}AAAA", unsigned(algorithm))).await;
+        assert_eq!(reason, "the token is signed with an algorithm that is not allowed", "{algorithm}");
     }
     // A key is only used with algorithms of its type, and a signature with its own padding.
-    let why = issuer.refusal(&format!("{}AAAA", unsigned("ES256"))).await;
-    assert_eq!(why, "the token is signed with an unknown key");
+    let reason = issuer.refusal(&format!("{}AAAA", unsigned("ES256"))).await;
+    assert_eq!(reason, "the token is signed with an unknown key");
     let relabeled = issuer.token(json!({"alg": "PS256"}), json!({}));
     assert_eq!(issuer.refusal(&relabeled).await, FORGED);
 }
@@ -72,8 +72,8 @@ async fn tokens_for_other_purposes_are_refused() {
     let issuer = Issuer::start().await;
     for kind in ["oauth-id-jag+jwt", "dpop+jwt", "logout+jwt", "secevent+jwt", "application/jwt", "", "jwt2"]
     {
-        let why = issuer.refusal(&issuer.token(json!({"typ": kind}), json!({}))).await;
-        assert_eq!(why, "the token is not an access token", "{kind}");
+        let reason = issuer.refusal(&issuer.token(json!({"typ": kind}), json!({}))).await;
+        assert_eq!(reason, "the token is not an access token", "{kind}");
     }
     for kind in ["at+jwt", "AT+JWT", "application/at+jwt"] {
         assert!(issuer.verify(&issuer.token(json!({"typ": kind}), json!({}))).await.is_ok(), "{kind}");
@@ -90,8 +90,8 @@ async fn tokens_for_other_purposes_are_refused() {
         json!({"client_id": BASE, "aud": [BASE, "x"]}),
         json!({"azp": BASE, "aud": BASE}),
     ] {
-        let why = issuer.refusal(&plain(id_token.clone())).await;
-        assert_eq!(why, "the token is not an access token", "{id_token}");
+        let reason = issuer.refusal(&plain(id_token.clone())).await;
+        assert_eq!(reason, "the token is not an access token", "{id_token}");
         let untyped = issuer.token(json!({"typ": null}), id_token.clone());
         assert_eq!(issuer.refusal(&untyped).await, "the token is not an access token", "{id_token}");
     }
@@ -101,12 +101,12 @@ async fn tokens_for_other_purposes_are_refused() {
 async fn bound_tokens_and_unknown_extensions_are_refused() {
     let issuer = Issuer::start().await;
     for confirmation in [json!({"jkt": "x"}), json!({"x5t#S256": "x"}), json!({}), json!("x")] {
-        let why = issuer.refusal(&issuer.token(json!({}), json!({"cnf": confirmation}))).await;
-        assert_eq!(why, "the token is bound to a key, so it cannot be used as a bearer token");
+        let reason = issuer.refusal(&issuer.token(json!({}), json!({"cnf": confirmation}))).await;
+        assert_eq!(reason, "the token is bound to a key, so it cannot be used as a bearer token");
     }
     for critical in [json!(["b64"]), json!(["exp"]), json!([])] {
-        let why = issuer.refusal(&issuer.token(json!({"crit": critical, "b64": true}), json!({}))).await;
-        assert_eq!(why, "the token requires an extension that is not supported");
+        let reason = issuer.refusal(&issuer.token(json!({"crit": critical, "b64": true}), json!({}))).await;
+        assert_eq!(reason, "the token requires an extension that is not supported");
     }
 }
 
@@ -137,8 +137,8 @@ async fn tokens_of_other_issuers_are_refused_without_a_request() {
     for named in [json!(other.url), json!(format!("{}/", issuer.url)), json!(""), Value::Null] {
         assert_eq!(issuer.refusal(&issuer.token(json!({}), json!({"iss": named}))).await, unknown);
     }
-    let why = issuer.refusal(&issuer.token(json!({}), json!({"iss": [issuer.url]}))).await;
-    assert_eq!(why, "the token has malformed claims");
+    let reason = issuer.refusal(&issuer.token(json!({}), json!({"iss": [issuer.url]}))).await;
+    assert_eq!(reason, "the token has malformed claims");
     assert_eq!(issuer.requests("/jwks") + other.requests("/jwks"), 0);
     // A known issuer's name with the signature of another one.
     let claims = issuer.claims(json!({}));
@@ -158,13 +158,13 @@ async fn hostile_names_are_refused() {
         json!(5),
         json!("x".repeat(256)),
     ] {
-        let why = issuer.refusal(&issuer.token(json!({}), json!({"sub": user}))).await;
-        assert_eq!(why, "the token has no usable claim 'sub'");
+        let reason = issuer.refusal(&issuer.token(json!({}), json!({"sub": user}))).await;
+        assert_eq!(reason, "the token has no usable claim 'sub'");
     }
     let many: Vec<String> = (0..257).map(|number| number.to_string()).collect();
     for groups in [json!([5]), json!([""]), json!({"a": 1}), json!(["a\tb"]), json!(many)] {
-        let why = issuer.refusal(&issuer.token(json!({}), json!({"groups": groups}))).await;
-        assert!(why.starts_with("the token has a malformed claim 'groups'"), "{why}");
+        let reason = issuer.refusal(&issuer.token(json!({}), json!({"groups": groups}))).await;
+        assert!(reason.starts_with("the token has a malformed claim 'groups'"), "{reason}");
     }
     // The prefix cannot be forged by the user's name.
     let caller =
@@ -191,8 +191,8 @@ async fn malformed_tokens_are_refused_without_a_request_and_never_quoted() {
         "\u{1f600}.\u{1f600}.\u{1f600}".to_owned(),
         good.replace('.', ""),
     ] {
-        let why = issuer.refusal(&bad).await;
-        assert!(!why.contains("secret") && !why.contains("evil") && why.len() < 100, "{why}");
+        let reason = issuer.refusal(&bad).await;
+        assert!(!reason.contains("secret") && !reason.contains("evil") && reason.len() < 100, "{reason}");
     }
     assert_eq!(issuer.requests("/jwks"), 0);
 }

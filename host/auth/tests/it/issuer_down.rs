@@ -86,8 +86,8 @@ async fn wrong_metadata_and_empty_key_sets_are_refused() {
             state.jwks = jwks;
         });
         let refused = issuer.verify(&issuer.token(json!({}), json!({}))).await;
-        let why = "the keys of issuer 'idp' cannot be fetched now; try again later";
-        assert_eq!(refused.map(drop), Err(AuthRefusal::Unavailable(why.into())));
+        let reason = "the keys of issuer 'idp' cannot be fetched now; try again later";
+        assert_eq!(refused.map(drop), Err(AuthRefusal::Unavailable(reason.into())));
         advance(Duration::from_secs(5)).await;
     }
     issuer.change(|state| {

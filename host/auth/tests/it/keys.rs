@@ -92,8 +92,8 @@ async fn made_up_keys_are_refused_alike_and_ask_the_store_nothing() {
         assert!(host.is_unknown(wrong).await, "{wrong}");
     }
     assert_eq!(host.store.questions.load(Ordering::Relaxed), 1);
-    let why = host.verify("anything").await.expect_err("refused");
-    assert_eq!(why, AuthRefusal::Invalid("unknown token".into()));
+    let reason = host.verify("anything").await.expect_err("refused");
+    assert_eq!(reason, AuthRefusal::Invalid("unknown token".into()));
     assert_eq!(
         host.verify(&"x".repeat(20_000)).await.expect_err("refused"),
         AuthRefusal::Invalid("the token is too long".into())

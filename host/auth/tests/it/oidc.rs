@@ -106,7 +106,7 @@ fn text<'a>(tokens: &'a Value, name: &str) -> &'a str {
 
 async fn refusal(host: &HostAuthenticator, token: &str, resource: ProtectedResource<'_>) -> String {
     match host.authenticate(token, resource).await {
-        Err(AuthRefusal::Invalid(why)) => why,
+        Err(AuthRefusal::Invalid(reason)) => reason,
         other => panic!("{other:?}"),
     }
 }
@@ -123,11 +123,11 @@ async fn a_user_signs_in_and_refreshes() {
     let other = ProtectedResource::Preset("dev");
     assert_eq!(refusal(&host, token, other).await, "the token is for another audience");
     // The provider introspects refresh tokens as active, but without an audience.
-    for (name, why) in
+    for (name, reason) in
         [("id_token", "the token is not an access token"), ("refresh_token", "the token has no audience")]
     {
         let refused = refusal(&host, text(&tokens, name), ProtectedResource::Default).await;
-        assert_eq!(refused, why, "{name}");
+        assert_eq!(refused, reason, "{name}");
     }
     let refresh = json!({"refresh": tokens["refresh_token"], "resource": format!("{BASE}/mcp")});
     let renewed = provider.ask(refresh).await;
@@ -182,8 +182,8 @@ async fn the_provider_alone_does_not_decide() {
     let other = provider.host(|issuer| {
         issuer.algorithms = vec![SigningAlgorithm::parse("EdDSA").expect("an algorithm")];
     });
-    let why = refusal(&other, token, resource).await;
-    assert_eq!(why, "the token is signed with an algorithm that is not allowed");
+    let reason = refusal(&other, token, resource).await;
+    assert_eq!(reason, "the token is signed with an algorithm that is not allowed");
     let scopes = provider.host(|issuer| {
         issuer.scopes.remove("tools.read");
     });

@@ -318,7 +318,7 @@ impl Issuer {
     /// Returns the reason that a token is refused.
     pub(crate) async fn refusal(&self, token: &str) -> String {
         match self.verify(token).await {
-            Err(AuthRefusal::Invalid(why)) => why,
+            Err(AuthRefusal::Invalid(reason)) => reason,
             other => panic!("{other:?}"),
         }
     }

@@ -107,8 +107,8 @@ async fn users_and_groups_come_from_the_configured_claims() {
     let claims = json!({"https://x.example/mail": "a@x", "realm_access": {"roles": ["r"]}, "groups": ["no"]});
     let caller = issuer.verify(&issuer.token(json!({}), claims)).await.expect("a caller");
     assert_eq!((caller.principal.as_str(), &*caller.groups), ("idp:a@x", &["r".into()][..]));
-    let why = issuer.refusal(&issuer.token(json!({}), json!({}))).await;
-    assert_eq!(why, "the token has no usable claim 'https://x.example/mail'");
+    let reason = issuer.refusal(&issuer.token(json!({}), json!({}))).await;
+    assert_eq!(reason, "the token has no usable claim 'https://x.example/mail'");
 }
 
 #[tokio::test]

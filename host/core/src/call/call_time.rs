@@ -122,11 +122,11 @@ impl CallClock {
     /// Pauses the clock at most for `limit`, and for all pauses of this kind at most for `max`.
     fn begin_pause(self: &Arc<Self>, kind: PauseKind, max: Duration, limit: Duration) -> Option<PauseGuard> {
         let mut pauses = lock(&self.pauses);
-        let own = kind(&mut pauses);
-        let left = max.checked_sub(own.time()).filter(|left| !left.is_zero())?;
-        own.begin();
+        let pause_total = kind(&mut pauses);
+        let remaining = max.checked_sub(pause_total.time()).filter(|remaining| !remaining.is_zero())?;
+        pause_total.begin();
         pauses.all.begin();
-        Some(PauseGuard { time: Arc::clone(self), until: Instant::now() + left.min(limit), kind })
+        Some(PauseGuard { time: Arc::clone(self), until: Instant::now() + remaining.min(limit), kind })
     }
 }
 
@@ -190,8 +190,8 @@ impl CallDeadline {
     /// Returns this deadline, or `limit` from now if that is earlier.
     #[must_use]
     pub fn within(&self, limit: Duration) -> Self {
-        let own = Self::new(Instant::now() + limit, self.time.uncounted(), &self.time);
-        own.min(self.clone())
+        let deadline = Self::new(Instant::now() + limit, self.time.uncounted(), &self.time);
+        deadline.min(self.clone())
     }
 
     /// Returns a slightly earlier deadline for work that the call waits for, so that the call can still report it.

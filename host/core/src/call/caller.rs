@@ -94,7 +94,7 @@ impl Caller {
 
     /// Whether the credential opens a preset.
     pub fn opens_preset(&self, preset: &str) -> bool {
-        self.presets.as_ref().is_none_or(|presets| presets.iter().any(|known| **known == *preset))
+        self.presets.as_ref().is_none_or(|presets| presets.iter().any(|name| **name == *preset))
     }
 }
 

@@ -47,17 +47,18 @@ fn truncate(text: &str) -> &str {
 }
 
 /// Collects strings under keys that sound like credentials.
-fn collect_secrets(value: &Value, secret: bool, into: &mut Vec<Secret>, left: &mut usize) {
-    if *left == 0 {
+fn collect_secrets(value: &Value, secret: bool, into: &mut Vec<Secret>, remaining: &mut usize) {
+    if *remaining == 0 {
         return;
     }
-    *left -= 1;
+    *remaining -= 1;
     match value {
         Value::String(text) if secret => into.push(Secret::new(text.as_str())),
-        Value::Array(all) => all.iter().for_each(|one| collect_secrets(one, secret, into, left)),
-        Value::Object(all) => {
-            all.iter()
-                .for_each(|(name, one)| collect_secrets(one, secret || is_secret_name(name), into, left));
+        Value::Array(items) => items.iter().for_each(|item| collect_secrets(item, secret, into, remaining)),
+        Value::Object(members) => {
+            members.iter().for_each(|(name, member)| {
+                collect_secrets(member, secret || is_secret_name(name), into, remaining)
+            });
         }
         _ => {}
     }

@@ -94,7 +94,7 @@ impl ReplyOrigin {
     /// Servers have no entries of their own in the catalog, so the filters of the forwarding tool apply to theirs.
     pub(crate) fn is_filtered_by(&self, called: &ToolEntry, filter: &Arc<AttachedFilter>) -> bool {
         let is_own = self.entry.id == called.id || matches!(self.entry.id.source, SourceId::Server(_));
-        is_own || self.entry.filters.iter().any(|own| Arc::ptr_eq(own, filter))
+        is_own || self.entry.filters.iter().any(|entry_filter| Arc::ptr_eq(entry_filter, filter))
     }
 
     pub(crate) fn meta(&self) -> Option<Arc<Map<String, Value>>> {

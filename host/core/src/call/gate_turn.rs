@@ -55,8 +55,8 @@ impl CallContext {
 
     /// Returns the turns of the gates that run the enclosing calls and this one.
     pub(crate) fn turns(&self) -> impl Iterator<Item = Weak<GateTurn>> {
-        let own = lock(&self.turn).clone();
-        self.enclosing_turns.iter().cloned().chain([own])
+        let turn = lock(&self.turn).clone();
+        self.enclosing_turns.iter().cloned().chain([turn])
     }
 
     /// Waits for something that a user does, without the turns of the gates that this call runs in.

@@ -87,9 +87,10 @@ impl CallContext {
         }
         let envelope = self.envelope.get().or(self.outer_envelope.as_ref());
         // The request's limit also holds for tools that became stronger after they were looked up.
-        let own = envelope.map_or(caller.spec.effect, |envelope| envelope.effect.min(caller.spec.effect));
+        let own_effect =
+            envelope.map_or(caller.spec.effect, |envelope| envelope.effect.min(caller.spec.effect));
         let above = self.effect_limit.as_ref();
-        let effect = above.map_or(own, |above| above.effect.min(own));
+        let effect = above.map_or(own_effect, |above| above.effect.min(own_effect));
         let adds_only = caller.spec.additive || above.is_some_and(|above| above.adds_only);
         let enclosing = self.enclosing_sources.iter().chain([&caller.id.source]);
         let nested = Self {
@@ -131,7 +132,7 @@ pub(crate) struct EffectLimit {
 impl EffectLimit {
     pub(crate) fn admits(&self, tool: &ToolSpec) -> Result<(), Fault> {
         let (caller, called) = (&self.tool, &tool.name);
-        let why = if tool.effect > self.effect {
+        let reason = if tool.effect > self.effect {
             let (promised, needed) = (self.effect.as_str(), tool.effect.as_str());
             format!("'{caller}' is declared {promised} and cannot call '{called}', which is {needed}")
         } else if self.adds_only && tool.is_destructive() {
@@ -142,7 +143,7 @@ impl EffectLimit {
             return Ok(());
         };
         let hint = "Call that tool directly, or declare its effect for the calling tool.";
-        Err(Fault::denied(why).hint(hint))
+        Err(Fault::denied(reason).hint(hint))
     }
 }
 

@@ -47,12 +47,12 @@ async fn nested_call_ends_shortly_before_its_deadline() {
     let context = context(vec![Arc::new(AdmitStage), Arc::new(DeadlineStage)], &source, "search").await;
     let deadline = context.deadline().within(Duration::from_secs(3));
     source.hangs.store(1, Ordering::Relaxed);
-    let begun = Instant::now();
+    let start = Instant::now();
     let nested = context.call_nested(&deadline, "search", json!({})).await;
     let fault = nested.expect_err("too slow");
     assert_eq!(fault.kind, FaultKind::TimedOut);
     assert!(fault.hint.expect("a hint").contains("limits.time of [gates.x]"));
-    assert_eq!(begun.elapsed(), Duration::from_millis(2_850), "the caller has time left to report it");
+    assert_eq!(start.elapsed(), Duration::from_millis(2_850), "the caller has time left to report it");
     let deep = context.call_nested(&deadline, "search", json!({"nested": "search"})).await;
     assert!(deep.expect_err("too deep").message.contains("nest at most 4 deep"));
 }

@@ -12,15 +12,16 @@ pub(crate) fn add_aliases(
 ) -> Result<(), CatalogError> {
     let declared = entries.len();
     for (alias, target) in &preset.aliases {
-        let bad = |why| CatalogError::BadAlias { preset: preset.preset.clone(), alias: alias.clone(), why };
-        let name = ExposedName::new(alias).map_err(|why| bad(why.to_string().into()))?;
+        let bad =
+            |reason| CatalogError::BadAlias { preset: preset.preset.clone(), alias: alias.clone(), reason };
+        let name = ExposedName::new(alias).map_err(|reason| bad(reason.to_string().into()))?;
         if let Some(taken) = entries[..declared].iter().find(|entry| entry.name == name) {
             return Err(bad(format!("is already the name of a tool of {}", taken.id.source).into()));
         }
         let entry = match resolve_target(&entries[..declared], target) {
             Ok(entry) => entry,
             Err(_) if !complete => continue,
-            Err(why) => return Err(bad(why)),
+            Err(reason) => return Err(bad(reason)),
         };
         let entry = ToolEntry { name, rank: entries.len(), ..entry.clone() };
         entries.push(entry);
@@ -30,23 +31,23 @@ pub(crate) fn add_aliases(
 
 fn resolve_target<'a>(entries: &'a [ToolEntry], target: &str) -> Result<&'a ToolEntry, InvalidValue> {
     let fits = |entry: &&ToolEntry| entry.name.as_str() == target || qualified_name(entry) == target;
-    let found: Vec<&ToolEntry> = entries.iter().filter(fits).collect();
-    match found.as_slice() {
+    let matches: Vec<&ToolEntry> = entries.iter().filter(fits).collect();
+    match matches.as_slice() {
         [entry] => Ok(entry),
         [] => {
             let whole: Vec<String> = entries.iter().map(qualified_name).collect();
-            let own = entries.iter().map(|entry| entry.name.as_str());
-            let near = names::did_you_mean(target, own.chain(whole.iter().map(String::as_str)));
-            let shown = names::quoted(target, 2 * crate::tool::MAX_NAME_CHARS);
-            Err(format!("refers to '{shown}', which no gate of the preset has.{near}").into())
+            let entry_names = entries.iter().map(|entry| entry.name.as_str());
+            let suggestion = names::did_you_mean(target, entry_names.chain(whole.iter().map(String::as_str)));
+            let display_target = names::quoted(target, 2 * crate::tool::MAX_NAME_CHARS);
+            Err(format!("refers to '{display_target}', which no gate of the preset has.{suggestion}").into())
         }
-        several => {
-            let each: Vec<String> =
-                several.iter().map(|entry| format!("\"{}\"", qualified_name(entry))).collect();
+        candidates => {
+            let choices: Vec<String> =
+                candidates.iter().map(|entry| format!("\"{}\"", qualified_name(entry))).collect();
             Err(format!(
                 "refers to '{target}', which {} gates of the preset have; write {}",
-                several.len(),
-                each.join(" or ")
+                candidates.len(),
+                choices.join(" or ")
             )
             .into())
         }

@@ -64,7 +64,7 @@ impl ToolEntry {
         params: &Arc<str>,
     ) -> Result<Option<Self>, CatalogError> {
         let id = source.id();
-        let bad = |why| CatalogError::BadName { source_id: id.to_string(), why };
+        let bad = |reason| CatalogError::BadName { source_id: id.to_string(), reason };
         let own_name = id.exposed_name(&tool.name).map_err(bad)?;
         let none = ToolOverride::default();
         let tool_id = ToolId { source: id.clone(), name: Arc::clone(&tool.name) };

@@ -44,14 +44,14 @@ impl Call {
         from: &ResourceSource,
         cursor: Option<&str>,
     ) -> Result<ResourcePage, Fault> {
-        let what = from.source.id().name();
+        let subject = from.source.id().name();
         let size = |page: &ResourcePage| page.resources.iter().map(|link| link.uri.len()).sum();
         let work = async {
             let mut page = from.source.list_resources(self, &from.params, cursor).await?;
             page.resources.iter_mut().for_each(clean_link);
             Ok(page)
         };
-        self.run_request(what, QuotaUse::Tokens, size, work).await
+        self.run_request(subject, QuotaUse::Tokens, size, work).await
     }
 
     pub async fn read_resource(
@@ -107,7 +107,7 @@ impl Call {
         from: &CompletionSource<'_>,
         request: &CompletionRequest,
     ) -> Result<Completions, Fault> {
-        let size = |made: &Completions| made.values.iter().map(String::len).sum();
+        let size = |completions: &Completions| completions.values.iter().map(String::len).sum();
         let work = async { Ok(from.source.complete(self, from.params, request).await?.bounded()) };
         self.run_request(&request.argument, QuotaUse::Call, size, work).await
     }
@@ -115,14 +115,14 @@ impl Call {
     /// Runs `work` until the deadline or until the client cancels, and logs the result.
     async fn run_request<T>(
         &self,
-        what: &str,
+        subject: &str,
         quota_use: QuotaUse,
         size: impl Fn(&T) -> usize,
         work: impl Future<Output = Result<T, Fault>>,
     ) -> Result<T, Fault> {
         let context = &self.context;
         let method = &context.name;
-        let ended = |why: String| Fault::new(FaultKind::TimedOut, format!("'{method}' {why}"));
+        let ended = |reason: String| Fault::new(FaultKind::TimedOut, format!("'{method}' {reason}"));
         let quotas = context.pipeline.quotas.as_ref();
         let _permit = match quotas.filter(|_| quota_use == QuotaUse::Call) {
             Some(quotas) => quotas.admit(&context.caller, true).await?,
@@ -145,9 +145,9 @@ impl Call {
                 Ok(answer) => ("ok", size(answer)),
                 Err(fault) => (fault.kind.as_str(), fault.message.len()),
             };
-            let (what, preset) = (names::quoted(what, 128), &context.catalog.preset);
+            let (subject, preset) = (names::quoted(subject, 128), &context.catalog.preset);
             let ms = context.started.elapsed().as_micros() as f64 / 1_000.0;
-            tracing::info!(target: CALL_LOG_TARGET, call = %context.id, %what, %preset, ms, outcome, bytes, "{method}");
+            tracing::info!(target: CALL_LOG_TARGET, call = %context.id, what = %subject, %preset, ms, outcome, bytes, "{method}");
         }
         answer
     }

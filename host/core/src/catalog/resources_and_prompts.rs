@@ -45,44 +45,44 @@ pub struct ResourcesAndPrompts {
 impl ResourcesAndPrompts {
     /// Fails if two sources have overlapping templates or prompts with the same name.
     pub(crate) fn new(listings: &[SourceListing]) -> Result<Self, CatalogError> {
-        let mut all = Self::default();
+        let mut resources_and_prompts = Self::default();
         for listed in listings {
             let listing = &listed.listing;
             let id = listed.source.id();
             let params = listed.params_text();
             // Without a template nothing could be read.
             if listing.resources && !listing.templates.is_empty() {
-                all.check_addresses(id, &listing.templates)?;
+                resources_and_prompts.check_addresses(id, &listing.templates)?;
                 let (source, templates) = (Arc::clone(&listed.source), listing.templates.clone());
                 let (params, listing) = (Arc::clone(&params), Arc::clone(listing));
-                all.resources.push(ResourceSource { source, params, templates, listing });
+                resources_and_prompts.resources.push(ResourceSource { source, params, templates, listing });
             }
             for prompt in &listing.prompts {
-                let bad = |why| CatalogError::BadName { source_id: id.to_string(), why };
+                let bad = |reason| CatalogError::BadName { source_id: id.to_string(), reason };
                 let name = id.exposed_name(&prompt.name).map_err(bad)?;
                 let (source, prompt) = (Arc::clone(&listed.source), prompt.clone());
                 let (params, completes) = (Arc::clone(&params), listing.completes);
-                all.prompts.push(PromptEntry { name, prompt, source, completes, params });
+                resources_and_prompts.prompts.push(PromptEntry { name, prompt, source, completes, params });
             }
         }
-        all.prompts.sort_by(|a, b| a.name.cmp(&b.name));
-        match all.prompts.windows(2).find(|pair| pair[0].name == pair[1].name) {
+        resources_and_prompts.prompts.sort_by(|a, b| a.name.cmp(&b.name));
+        match resources_and_prompts.prompts.windows(2).find(|pair| pair[0].name == pair[1].name) {
             Some(pair) => Err(CatalogError::PromptCollision {
                 name: pair[0].name.to_string(),
                 first: pair[0].source.id().to_string(),
                 second: pair[1].source.id().to_string(),
             }),
-            None => Ok(all),
+            None => Ok(resources_and_prompts),
         }
     }
 
     fn check_addresses(&self, id: &SourceId, templates: &[UriTemplate]) -> Result<(), CatalogError> {
-        for known in &self.resources {
-            for one in &known.templates {
-                if let Some(two) = templates.iter().find(|two| one.overlaps(two)) {
+        for entry in &self.resources {
+            for template in &entry.templates {
+                if let Some(other) = templates.iter().find(|other| template.overlaps(other)) {
                     return Err(CatalogError::AddressCollision {
-                        first: format!("{} has '{}'", known.source.id(), one.uri_template),
-                        second: format!("{id} has '{}'", two.uri_template),
+                        first: format!("{} has '{}'", entry.source.id(), template.uri_template),
+                        second: format!("{id} has '{}'", other.uri_template),
                     });
                 }
             }
@@ -94,7 +94,7 @@ impl ResourcesAndPrompts {
     /// families](Source::resource_families).
     pub fn add_linked(&mut self, source: Arc<dyn Source>, skills: Vec<Skill>) {
         let templates = source.resource_families();
-        if !templates.is_empty() && self.resources.iter().all(|known| known.source.id() != source.id()) {
+        if !templates.is_empty() && self.resources.iter().all(|entry| entry.source.id() != source.id()) {
             let params = "{}".into();
             let listing = Arc::new(Listing { skills, ..Listing::default() });
             self.linked.push(ResourceSource { source, params, templates, listing });
@@ -108,8 +108,8 @@ impl ResourcesAndPrompts {
         prompts: impl Fn(&SourceId) -> bool,
         resources: impl Fn(&SourceId) -> bool,
     ) -> Self {
-        let readable = |known: &[ResourceSource]| -> Vec<ResourceSource> {
-            known.iter().filter(|known| resources(known.source.id())).cloned().collect()
+        let readable = |sources: &[ResourceSource]| -> Vec<ResourceSource> {
+            sources.iter().filter(|entry| resources(entry.source.id())).cloned().collect()
         };
         let prompts = self.prompts.iter().filter(|entry| prompts(entry.source.id())).cloned().collect();
         let (resources, linked) = (readable(&self.resources), readable(&self.linked));
@@ -122,7 +122,7 @@ impl ResourcesAndPrompts {
     }
 
     pub fn can_read_from(&self, source: &SourceId) -> bool {
-        self.readable_sources().any(|known| known.source.id() == source)
+        self.readable_sources().any(|entry| entry.source.id() == source)
     }
 
     pub fn has_resources(&self) -> bool {
@@ -134,41 +134,41 @@ impl ResourcesAndPrompts {
     }
 
     pub fn resource_source(&self, uri: &str) -> Option<&ResourceSource> {
-        let answers = |known: &&ResourceSource| known.templates.iter().any(|template| template.matches(uri));
+        let answers = |entry: &&ResourceSource| entry.templates.iter().any(|template| template.matches(uri));
         self.readable_sources().find(answers)
     }
 
     /// Returns the source and exposed URI of a resource that an interface reads by its server's own URI. `None` if that
     /// could be several servers.
     pub fn app_resource(&self, uri: &str) -> Option<(&ResourceSource, String)> {
-        let mut all = Vec::new();
-        for known in &self.resources {
-            let has_apps = known.templates.iter().any(|template| template.uri_template.starts_with("ui://"));
-            if let (true, Some(exposed)) = (has_apps, known.source.exposed_uri(uri)) {
-                all.push((known, exposed));
+        let mut candidates = Vec::new();
+        for entry in &self.resources {
+            let has_apps = entry.templates.iter().any(|template| template.uri_template.starts_with("ui://"));
+            if let (true, Some(exposed)) = (has_apps, entry.source.exposed_uri(uri)) {
+                candidates.push((entry, exposed));
             }
         }
-        let is_declared = |(known, exposed): &&(&ResourceSource, String)| {
-            let is_listed = || known.listing.known_resources.iter().any(|link| link.uri == *exposed);
+        let is_declared = |(entry, exposed): &&(&ResourceSource, String)| {
+            let is_listed = || entry.listing.known_resources.iter().any(|link| link.uri == *exposed);
             // The first template of a server matches all URIs but those of interfaces, which are listed or in a tool.
-            let templates = known.templates.iter().skip(1);
+            let templates = entry.templates.iter().skip(1);
             is_listed()
-                || known.listing.is_app_address(exposed)
+                || entry.listing.is_app_address(exposed)
                 || templates
                     .filter(|template| !template.uri_template.starts_with("ui://"))
                     .any(|template| template.matches(exposed))
         };
-        let mut declared = all.iter().filter(is_declared);
+        let mut declared = candidates.iter().filter(is_declared);
         let (first, second) = (declared.next(), declared.next());
-        match (all.as_slice(), first, second) {
-            (_, Some(one), None) | ([one], None, None) => Some(one.clone()),
+        match (candidates.as_slice(), first, second) {
+            (_, Some(candidate), None) | ([candidate], None, None) => Some(candidate.clone()),
             _ => None,
         }
     }
 
     /// Returns true if resources of an MCP server can be read.
     pub fn has_servers(&self) -> bool {
-        self.readable_sources().any(|known| matches!(known.source.id(), SourceId::Server(_)))
+        self.readable_sources().any(|entry| matches!(entry.source.id(), SourceId::Server(_)))
     }
 
     /// Returns the skills of all sources, in preset order.
@@ -179,7 +179,7 @@ impl ResourcesAndPrompts {
     /// Returns the skills of all sources, each with its source, in preset order.
     pub fn skills_by_source(&self) -> impl Iterator<Item = (&SourceId, &Skill)> {
         self.readable_sources()
-            .flat_map(|known| known.listing.skills.iter().map(|skill| (known.source.id(), skill)))
+            .flat_map(|entry| entry.listing.skills.iter().map(|skill| (entry.source.id(), skill)))
     }
 
     /// Returns the search index of the skills, in the order of [`skills_by_source`](Self::skills_by_source). It is made on
@@ -198,9 +198,9 @@ impl ResourcesAndPrompts {
 
     pub fn prompt(&self, name: &str) -> Result<&PromptEntry, Fault> {
         self.prompts.iter().find(|entry| entry.name.as_str() == name).ok_or_else(|| {
-            let near = names::did_you_mean(name, self.prompts.iter().map(|entry| entry.name.as_str()));
-            let shown = names::quoted(name, 64);
-            Fault::invalid(format!("Unknown prompt: '{shown}'.{near}"))
+            let suggestion = names::did_you_mean(name, self.prompts.iter().map(|entry| entry.name.as_str()));
+            let display_name = names::quoted(name, 64);
+            Fault::invalid(format!("Unknown prompt: '{display_name}'.{suggestion}"))
         })
     }
 }

@@ -58,7 +58,7 @@ pub struct CompletionSource<'a> {
 impl Catalog {
     pub fn has_completions(&self) -> bool {
         let prompts = self.resources_and_prompts.prompts().iter().any(|entry| entry.completes);
-        prompts || self.resources_and_prompts.resource_sources().iter().any(|known| known.listing.completes)
+        prompts || self.resources_and_prompts.resource_sources().iter().any(|source| source.listing.completes)
     }
 
     /// Returns the source that completes a value, or `None` if it provides no completions. Replaces the prompt's
@@ -79,33 +79,35 @@ impl Catalog {
             )));
         }
         let argument = request.argument.as_str();
-        let has_none = |what: &str, name: &str, known: &mut dyn Iterator<Item = &str>| {
-            let near = names::did_you_mean(argument, known);
+        let has_none = |kind: &str, name: &str, candidates: &mut dyn Iterator<Item = &str>| {
+            let suggestion = names::did_you_mean(argument, candidates);
             let (name, argument) = (names::quoted(name, 128), names::quoted(argument, 64));
-            Fault::invalid(format!("{what} '{name}' has no argument '{argument}'.{near}"))
+            Fault::invalid(format!("{kind} '{name}' has no argument '{argument}'.{suggestion}"))
         };
         let (source, params, completes) = match &mut request.target {
             CompletionTarget::Prompt(name) => {
                 let entry = self.resources_and_prompts.prompt(name)?;
-                let mut known = entry.prompt.arguments.iter().map(|known| known.name.as_str());
-                if !known.clone().any(|known| known == argument) {
-                    return Err(has_none("prompt", name, &mut known));
+                let mut argument_names =
+                    entry.prompt.arguments.iter().map(|prompt_argument| prompt_argument.name.as_str());
+                if !argument_names.clone().any(|candidate| candidate == argument) {
+                    return Err(has_none("prompt", name, &mut argument_names));
                 }
                 *name = entry.prompt.name.to_string();
                 (&entry.source, &entry.params, entry.completes)
             }
             CompletionTarget::Template(template) => {
-                let known = self.resources_and_prompts.resource_sources().iter();
-                let mut all = known.flat_map(|known| known.templates.iter().map(move |one| (known, one)));
-                let found = all.find(|(_, one)| one.uri_template == *template);
-                let (known, found) = found.ok_or_else(|| {
+                let sources = self.resources_and_prompts.resource_sources().iter();
+                let mut templates =
+                    sources.flat_map(|entry| entry.templates.iter().map(move |candidate| (entry, candidate)));
+                let hit = templates.find(|(_, candidate)| candidate.uri_template == *template);
+                let (entry, resource_template) = hit.ok_or_else(|| {
                     Fault::invalid(format!("Unknown resource template: '{}'", names::quoted(template, 256)))
                 })?;
-                let values = found.value_names();
+                let values = resource_template.value_names();
                 if !values.contains(&argument) {
                     return Err(has_none("template", template, &mut values.into_iter()));
                 }
-                (&known.source, &known.params, known.listing.completes)
+                (&entry.source, &entry.params, entry.listing.completes)
             }
         };
         Ok(completes.then_some(CompletionSource { source, params }))

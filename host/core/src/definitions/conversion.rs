@@ -29,20 +29,20 @@ impl DocumentFormat {
         ensure!(count <= MAX_FORMATS, "converts {count} formats; the limit is {MAX_FORMATS}");
         for format in all {
             let fits = |text: &str| !text.trim().is_empty() && text.len() <= 100;
-            let shown = names::quoted(&format.name, 40);
+            let display_name = names::quoted(&format.name, 40);
             ensure!(
                 fits(&format.name) && fits(&format.media_type),
-                "format '{shown}': name or media type is empty or has more than 100 bytes"
+                "format '{display_name}': name or media type is empty or has more than 100 bytes"
             );
             ensure!(
                 !format.endings.is_empty() && format.endings.len() <= 32,
-                "format '{shown}' has no ending, or more than 32"
+                "format '{display_name}' has no ending, or more than 32"
             );
             for ending in &format.endings {
                 let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-+".contains(c);
                 ensure!(
                     (1..=16).contains(&ending.len()) && ending.chars().all(plain),
-                    "format '{shown}': invalid ending '{}'; write 1 to 16 of a-z 0-9 _ - +, without the dot",
+                    "format '{display_name}': invalid ending '{}'; write 1 to 16 of a-z 0-9 _ - +, without the dot",
                     names::quoted(ending, 40)
                 );
             }

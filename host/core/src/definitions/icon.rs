@@ -41,7 +41,8 @@ impl Icon {
         let Some((kind, data)) = parts else {
             return Err("is not a base64 `data:` URI; the picture must be embedded".into());
         };
-        let Some((kind, begins)) = ICON_FORMATS.into_iter().find(|(known, _)| *known == kind) else {
+        let Some((kind, begins)) = ICON_FORMATS.into_iter().find(|(media_type, _)| *media_type == kind)
+        else {
             return Err("is not image/png, image/jpeg or image/webp".into());
         };
         let is_one = STANDARD.decode(data).is_ok_and(|bytes| bytes.starts_with(begins));
@@ -62,9 +63,9 @@ impl Icon {
 
 pub fn check_all(icons: &[Icon]) -> Result<(), InvalidValue> {
     ensure!(icons.len() <= MAX_ICONS, "has {} icons; the limit is {MAX_ICONS}", icons.len());
-    icons
-        .iter()
-        .try_for_each(|icon| icon.check().map(drop).map_err(|why| format!("has an icon that {why}").into()))
+    icons.iter().try_for_each(|icon| {
+        icon.check().map(drop).map_err(|reason| format!("has an icon that {reason}").into())
+    })
 }
 
 #[cfg(test)]
@@ -81,7 +82,7 @@ mod tests {
         assert_eq!(icon(&png).check(), Ok("image/png"));
         let large = format!("{png}{}", "A".repeat(MAX_ICON_BYTES));
         let script = STANDARD.encode("<svg onload=alert(1)/>");
-        for (src, why) in [
+        for (src, reason) in [
             ("https://icons.example/a.png", "not a base64 `data:` URI"),
             (&large, "the limit is 16384"),
             ("data:image/png;base64,AAAA", "does not contain image/png"),
@@ -91,7 +92,7 @@ mod tests {
             ("javascript:alert(1)", "not a base64 `data:` URI"),
         ] {
             let error = icon(src).check().expect_err("refused").to_string();
-            assert!(error.contains(why), "{error}");
+            assert!(error.contains(reason), "{error}");
         }
         let odd = Icon { sizes: vec!["48 x 48".into()], ..icon(&png) };
         assert!(odd.check().is_err());

@@ -72,22 +72,22 @@ impl Prompt {
     }
 
     /// Checks a client's arguments: strings, all required ones, and no unknown ones.
-    pub fn check_arguments(&self, given: &Map<String, Value>) -> Result<(), Fault> {
-        let wrong = |why: String| Err(Fault::invalid(format!("prompt '{}': {why}", self.name)));
+    pub fn check_arguments(&self, arguments: &Map<String, Value>) -> Result<(), Fault> {
+        let wrong = |reason: String| Err(Fault::invalid(format!("prompt '{}': {reason}", self.name)));
         for argument in self.arguments.iter().filter(|argument| argument.required) {
-            if !given.contains_key(&argument.name) {
+            if !arguments.contains_key(&argument.name) {
                 return wrong(format!("argument '{}' is missing", argument.name));
             }
         }
-        for (name, value) in given {
-            let shown = names::quoted(name, 64);
-            let known = || self.arguments.iter().map(|argument| argument.name.as_str());
-            if !known().any(|argument| argument == name) {
-                let near = names::did_you_mean(name, known());
-                return wrong(format!("unknown argument '{shown}'.{near}"));
+        for (name, value) in arguments {
+            let display_name = names::quoted(name, 64);
+            let argument_names = || self.arguments.iter().map(|argument| argument.name.as_str());
+            if !argument_names().any(|argument| argument == name) {
+                let suggestion = names::did_you_mean(name, argument_names());
+                return wrong(format!("unknown argument '{display_name}'.{suggestion}"));
             }
             if !value.is_string() {
-                return wrong(format!("argument '{shown}' must be a string"));
+                return wrong(format!("argument '{display_name}' must be a string"));
             }
         }
         Ok(())
@@ -111,7 +111,7 @@ mod tests {
         let check = |given: Value| prompt.check_arguments(given.as_object().expect("an object"));
         assert_eq!(check(json!({"task": "x"})), Ok(()));
         assert_eq!(check(json!({"task": "", "style": "y"})), Ok(()));
-        for (given, why) in [
+        for (given, reason) in [
             (json!({"style": "y"}), "prompt 'plan': argument 'task' is missing"),
             (json!({"task": 1}), "prompt 'plan': argument 'task' must be a string"),
             (
@@ -119,7 +119,7 @@ mod tests {
                 "prompt 'plan': unknown argument 'styl'. Did you mean 'style'?",
             ),
         ] {
-            assert_eq!(check(given).expect_err("refused").message, why);
+            assert_eq!(check(given).expect_err("refused").message, reason);
         }
         let twice = Prompt { arguments: vec![argument("a", true), argument("a", false)], ..prompt };
         assert_eq!(twice.check(), Err("has the argument 'a' twice".into()));

@@ -165,8 +165,8 @@ fn matches_parts(parts: &[UriTemplatePart<'_>], text: &str) -> bool {
                     .strip_suffix(literal)
                     .is_some_and(|value| !value.is_empty() && value.len() <= longest),
                 [UriTemplatePart::Literal(literal), ..] => {
-                    let found = text.match_indices(literal).map(|(at, _)| at);
-                    found
+                    let positions = text.match_indices(literal).map(|(at, _)| at);
+                    positions
                         .skip_while(|at| *at == 0)
                         .take_while(|at| *at <= longest)
                         .next()

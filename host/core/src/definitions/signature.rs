@@ -58,9 +58,9 @@ pub fn brief(description: &str) -> String {
 
 fn kind(schema: &Value) -> String {
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
-        let shown = values.iter().map(Value::to_string).collect::<Vec<_>>().join("|");
-        if values.len() <= MAX_VALUES && shown.chars().count() <= MAX_VALUE_CHARACTERS {
-            return shown;
+        let choices = values.iter().map(Value::to_string).collect::<Vec<_>>().join("|");
+        if values.len() <= MAX_VALUES && choices.chars().count() <= MAX_VALUE_CHARACTERS {
+            return choices;
         }
     }
     let named = match schema.get("type") {

@@ -205,9 +205,9 @@ impl ToolSpec {
         const KEYWORDS: [&str; 2] = [TARGET_KEYWORD, PRECHECK_KEYWORD];
         let mut schema = Arc::clone(&self.input_schema);
         if KEYWORDS.iter().any(|keyword| schema.contains_key(*keyword)) {
-            let shown = Arc::make_mut(&mut schema);
+            let client_schema = Arc::make_mut(&mut schema);
             for keyword in KEYWORDS {
-                shown.shift_remove(keyword);
+                client_schema.shift_remove(keyword);
             }
         }
         schema
@@ -231,9 +231,9 @@ impl ToolSpec {
     }
 
     /// Tools without `visibility` are visible to both.
-    fn is_visible_to(&self, who: &str) -> bool {
+    fn is_visible_to(&self, audience: &str) -> bool {
         let visibility = self.meta.as_ref().and_then(|meta| meta.get("ui")?.get("visibility")?.as_array());
-        visibility.is_none_or(|all| all.iter().any(|one| one.as_str() == Some(who)))
+        visibility.is_none_or(|entries| entries.iter().any(|entry| entry.as_str() == Some(audience)))
     }
 
     /// Returns true if it may change or lose existing data.

@@ -20,10 +20,12 @@ pub struct HostPattern {
 impl HostPattern {
     /// Parses a key of presets.toml. The error names the fault and shows a valid key.
     pub fn parse(text: &str) -> Result<Self, InvalidValue> {
-        let bad = |why: &str| {
-            let shown = quoted(text, 100);
-            Err(format!("'{shown}' {why}; write a host such as \"api.example.com\" or \"*.example.com\"")
-                .into())
+        let bad = |reason: &str| {
+            let display_text = quoted(text, 100);
+            Err(format!(
+                "'{display_text}' {reason}; write a host such as \"api.example.com\" or \"*.example.com\""
+            )
+            .into())
         };
         let (scheme, rest) = text.split_once("://").unwrap_or(("https", text));
         if !["http", "https"].contains(&scheme) {
@@ -117,7 +119,7 @@ mod tests {
     use super::*;
 
     fn shown(text: &str) -> String {
-        HostPattern::parse(text).map_or_else(|why| why.to_string(), |key| key.to_string())
+        HostPattern::parse(text).map_or_else(|reason| reason.to_string(), |key| key.to_string())
     }
 
     #[test]

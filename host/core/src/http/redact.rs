@@ -90,25 +90,25 @@ impl Redactor {
     fn redact(&self, text: Vec<u8>, min: usize) -> Vec<u8> {
         let needles: Vec<_> = self.needles.iter().filter(|needle| needle.needle().len() >= min).collect();
         let Some(longest) = needles.iter().map(|needle| needle.needle().len()).max() else { return text };
-        let mut found = Vec::new();
+        let mut matches = Vec::new();
         // Windows overlap by the escaped length of the longest secret.
         let overlap = longest * MAX_ESCAPE_GROWTH;
         let mut from = 0;
         loop {
             let end = text.len().min(from + WINDOW_BYTES + overlap);
-            find(&needles, &text[from..end], from, &mut found);
+            find(&needles, &text[from..end], from, &mut matches);
             if end == text.len() {
                 break;
             }
             from += WINDOW_BYTES;
         }
-        if found.is_empty() {
+        if matches.is_empty() {
             return text;
         }
-        found.sort_by_key(|range| range.start);
+        matches.sort_by_key(|range| range.start);
         let mut clean = Vec::with_capacity(text.len());
         let mut done = 0;
-        for Range { start, end } in found {
+        for Range { start, end } in matches {
             if start >= done {
                 clean.extend_from_slice(&text[done..start]);
                 clean.extend_from_slice(REDACTION_MARK);
@@ -121,10 +121,10 @@ impl Redactor {
 }
 
 /// Finds secrets in `piece`, which starts at offset `from` of the text, in each layer of escapes.
-fn find(needles: &[&Finder<'static>], piece: &[u8], from: usize, found: &mut Vec<Range<usize>>) {
+fn find(needles: &[&Finder<'static>], piece: &[u8], from: usize, matches: &mut Vec<Range<usize>>) {
     for needle in needles {
         let length = needle.needle().len();
-        found.extend(needle.find_iter(piece).map(|at| from + at..from + at + length));
+        matches.extend(needle.find_iter(piece).map(|at| from + at..from + at + length));
     }
     if !may_hide(needles, piece) {
         return;
@@ -136,7 +136,7 @@ fn find(needles: &[&Finder<'static>], piece: &[u8], from: usize, found: &mut Vec
         }
         for needle in needles {
             let length = needle.needle().len();
-            found.extend(needle.find_iter(&layer.bytes).map(|at| {
+            matches.extend(needle.find_iter(&layer.bytes).map(|at| {
                 let origin = layer.original_range(at..at + length);
                 from + origin.start..from + origin.end
             }));

@@ -102,7 +102,8 @@ impl HttpRules {
         if url.len() > MAX_URL {
             return Err(Fault::invalid(format!("URL is {} bytes; the limit is {MAX_URL}", url.len())));
         }
-        let invalid_url = |why: String| Fault::invalid(format!("invalid URL '{}': {why}", quoted(url, 100)));
+        let invalid_url =
+            |reason: String| Fault::invalid(format!("invalid URL '{}': {reason}", quoted(url, 100)));
         self.check_url(Url::parse(url).map_err(|error| invalid_url(error.to_string()))?)
     }
 
@@ -133,11 +134,11 @@ impl HttpRules {
         for header in &rule.headers {
             match &header.value {
                 Ok(value) => headers.push((header.name.as_str(), value)),
-                Err(why) => {
+                Err(reason) => {
                     // A retry cannot set the variable.
                     let fault = Fault {
                         retryable: false,
-                        ..Fault::unavailable(header_problem(header, &rule.key, why))
+                        ..Fault::unavailable(header_problem(header, &rule.key, reason))
                     };
                     return Err(fault.hint("Set it in the environment of the host, and restart the host."));
                 }
@@ -169,8 +170,8 @@ impl AllowedUrl<'_> {
     }
 }
 
-fn header_problem(header: &AddedHeader, key: &HostPattern, why: &InvalidValue) -> String {
-    format!("header {} for {key} {why}", header.name)
+fn header_problem(header: &AddedHeader, key: &HostPattern, reason: &InvalidValue) -> String {
+    format!("header {} for {key} {reason}", header.name)
 }
 
 fn allow_hint(gate: &str, host: &str, value: &str) -> String {

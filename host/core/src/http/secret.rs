@@ -145,18 +145,18 @@ impl SecretTemplate {
 
     /// Returns the variables, those in defaults included.
     pub fn variables(&self) -> Vec<&str> {
-        let all = self.variables.iter().flat_map(|(_, Variable { name, default })| {
+        let variable_names = self.variables.iter().flat_map(|(_, Variable { name, default })| {
             let within = default.as_ref().map(Self::variables).unwrap_or_default();
             std::iter::once(name.as_str()).chain(within)
         });
-        all.collect()
+        variable_names.collect()
     }
 
     /// Expands the variables for the header `name`.
     ///
     /// A value without variables is a secret if `name` suggests a credential.
     pub fn fill(&self, name: &str, lookup: impl Fn(&str) -> Option<Secret>) -> FilledTemplate {
-        let failed = |why: String| FilledTemplate { value: Err(why.into()), secrets: Vec::new() };
+        let failed = |reason: String| FilledTemplate { value: Err(reason.into()), secrets: Vec::new() };
         let ResolvedTemplate { text: value, set, missing } = self.resolve(&lookup);
         if let Some(variable) = missing.first() {
             return failed(format!("needs the environment variable {variable}, which is not set"));
@@ -181,8 +181,9 @@ fn not_a_variable(text: &str) -> InvalidValue {
     let Some((inside, _)) = text.split_once('}') else {
         return "'${' is not closed; write variables as ${NAME} or ${NAME:-default}".into();
     };
-    let shown = quoted(inside, 64);
-    format!("'{shown}' is not a variable name; write variables as ${{NAME}} or ${{NAME:-default}}").into()
+    let display_name = quoted(inside, 64);
+    format!("'{display_name}' is not a variable name; write variables as ${{NAME}} or ${{NAME:-default}}")
+        .into()
 }
 
 fn is_variable_name(name: &str) -> bool {

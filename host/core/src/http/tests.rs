@@ -110,8 +110,9 @@ fn the_nearest_rule_counts() {
 
 #[test]
 fn a_header_without_its_variable_is_a_fault_of_its_host_alone() {
-    let why = "needs the environment variable TOKEN, which is not set";
-    let header = AddedHeader { name: "Authorization".into(), value: Err(why.into()), variables: Vec::new() };
+    let reason = "needs the environment variable TOKEN, which is not set";
+    let header =
+        AddedHeader { name: "Authorization".into(), value: Err(reason.into()), variables: Vec::new() };
     let broken = HostRule { headers: vec![header], ..rule("api.example.com") };
     let rules = HttpRules::new("weather", vec![broken, rule("other.example.com")], []);
     let fault = rules.check("https://api.example.com/").expect_err("unavailable");

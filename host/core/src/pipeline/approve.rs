@@ -105,13 +105,13 @@ async fn ask(context: &CallContext, entry: &ToolEntry, message: String) -> Resul
     let (tool, preset) = (&entry.name, &context.catalog.preset);
     let profile = context.client.profile();
     if !profile.features.forms {
-        let why = if profile.protocol.is_empty() {
+        let reason = if profile.protocol.is_empty() {
             "the caller is not an MCP client"
         } else {
             "the client does not \
             support forms"
         };
-        return Err(Fault::denied(format!("'{tool}' requires user approval, but {why}")).hint(format!(
+        return Err(Fault::denied(format!("'{tool}' requires user approval, but {reason}")).hint(format!(
             "Call it from a client with the capability elicitation.form, or change [presets.{preset}.approve] in \
             presets.toml."
         )));

@@ -124,9 +124,12 @@ impl CompactStage {
         filter: &AttachedFilter,
         reply: &Arc<Reply>,
     ) -> FilterResult {
-        let own = Instant::now() + filter.source.time_limit();
-        let deadline =
-            call.deadline().instant().checked_sub(REPLY_TIME_RESERVE).map_or(own, |most| most.min(own));
+        let filter_deadline = Instant::now() + filter.source.time_limit();
+        let deadline = call
+            .deadline()
+            .instant()
+            .checked_sub(REPLY_TIME_RESERVE)
+            .map_or(filter_deadline, |call_deadline| call_deadline.min(filter_deadline));
         let timed_out = || Fault::new(FaultKind::TimedOut, "the filter exceeded its deadline");
         if deadline <= Instant::now() {
             return Err(timed_out());
@@ -152,7 +155,7 @@ impl CompactStage {
         };
         let source = Arc::clone(&filter.source);
         let begin = || async move { Ok(source.filter(request).await?.map(Arc::new)) };
-        // A caller that joins a run timed_out keeps its own deadline.
+        // A caller that joins a run late keeps its own deadline.
         timeout_at(deadline, self.running.run(key, begin)).await.unwrap_or_else(|_| Err(timed_out()))
     }
 
@@ -160,10 +163,10 @@ impl CompactStage {
         let failures = self.failures.fetch_add(1, Ordering::Relaxed) + 1;
         if let Some(left_out) = FAILURE_LOG_LIMIT.admit_line() {
             let tool = names::quoted(&call.context.name, 64);
-            let why = names::quoted(&fault.in_one_line(), 300);
+            let reason = names::quoted(&fault.in_one_line(), 300);
             tracing::warn!(
                 call = %call.context.id, %tool, failures, left_out,
-                "{} failed as a filter, the reply is unchanged: {why}", filter.source.id()
+                "{} failed as a filter, the reply is unchanged: {reason}", filter.source.id()
             );
         }
     }
@@ -195,7 +198,7 @@ async fn read_data(reply: Reply) -> Result<(Reply, Option<String>), Fault> {
 
 /// Checks that a filtered reply is not an error, has content, and retains all content that is not text.
 fn check_reply(raw: &Reply, new: Arc<Reply>) -> Result<Arc<Reply>, Fault> {
-    let invalid = |why: &str| Err(Fault::internal(format!("it returned a reply that {why}")));
+    let invalid = |reason: &str| Err(Fault::internal(format!("it returned a reply that {reason}")));
     if new.is_error {
         return invalid("is an error");
     }
@@ -203,7 +206,12 @@ fn check_reply(raw: &Reply, new: Arc<Reply>) -> Result<Arc<Reply>, Fault> {
         return invalid("is empty");
     }
     let mut rest = new.content.iter();
-    if !raw.content.iter().filter(|block| !is_text(block)).all(|block| rest.any(|kept| kept == block)) {
+    if !raw
+        .content
+        .iter()
+        .filter(|block| !is_text(block))
+        .all(|block| rest.any(|new_block| new_block == block))
+    {
         return invalid("lacks non-text content");
     }
     Ok(new)

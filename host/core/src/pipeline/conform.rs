@@ -37,8 +37,8 @@ impl Stage for ConformStage {
             check_threads::check((context.principal(), &entry.id.source), schema, structured, true, check)
                 .await?;
         checked.map_err(|refusal| match refusal {
-            ValidationError::Invalid(why) => {
-                contract_fault(entry, &format!("does not match its output schema: {why}"))
+            ValidationError::Invalid(reason) => {
+                contract_fault(entry, &format!("does not match its output schema: {reason}"))
             }
             ValidationError::Stopped(_) => {
                 contract_fault(entry, &format!("has data that {}", too_many_steps()))
@@ -48,10 +48,10 @@ impl Stage for ConformStage {
     }
 }
 
-fn contract_fault(entry: &ToolEntry, why: &str) -> Fault {
+fn contract_fault(entry: &ToolEntry, reason: &str) -> Fault {
     let (source, tool) = (&entry.id.source, &entry.id.name);
-    let why = names::quoted(why.trim_end_matches('.'), 300);
-    Fault::internal(format!("{source} broke the contract: the reply of '{tool}' {why}"))
+    let reason = names::quoted(reason.trim_end_matches('.'), 300);
+    Fault::internal(format!("{source} broke the contract: the reply of '{tool}' {reason}"))
         .hint(format!("This is a bug in {source}."))
 }
 
@@ -86,8 +86,8 @@ mod tests {
             Ok(Some(large)),
             "on a thread for checks"
         );
-        let broken = |why: &str| {
-            Err((FaultKind::Internal, format!("gate 'x' broke the contract: the reply of 'strict' {why}")))
+        let broken = |reason: &str| {
+            Err((FaultKind::Internal, format!("gate 'x' broke the contract: the reply of 'strict' {reason}")))
         };
         assert_eq!(
             outcome("strict", json!({"structured": {"n": "one"}})).await,

@@ -33,13 +33,13 @@ impl Stage for PermitStage {
         if decision.is_allowed() {
             return next.run(call).await;
         }
-        let why = decision.for_operators();
-        context.notes.set_rule(&why);
+        let reason = decision.for_operators();
+        context.notes.set_rule(&reason);
         if let Some(left_out) = DENIED_LOG_LIMIT.admit_line() {
             let (tool, preset) = (entry.name.as_str(), &context.catalog.preset);
             let principal = names::quoted(context.principal().as_str(), 128);
             tracing::warn!(
-                target: CALL_LOG_TARGET, call = %context.id, %principal, %tool, %preset, left_out, "access denied: {why}"
+                target: CALL_LOG_TARGET, call = %context.id, %principal, %tool, %preset, left_out, "access denied: {reason}"
             );
         }
         Err(Fault::denied(format!("access to '{}' with these arguments is not allowed", entry.name)))

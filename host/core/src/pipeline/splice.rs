@@ -103,17 +103,17 @@ impl SpliceStage {
     ) -> Result<Vec<String>, Fault> {
         let ids: Vec<String> = markers.iter().map(|marker| marker.id.clone()).collect();
         let artifacts = self.artifacts.port()?;
-        let known = artifacts.info(owner, &ids).await?;
-        let (mut texts, mut left) = (Vec::new(), MAX_BYTES.saturating_sub(rest));
+        let infos = artifacts.info(owner, &ids).await?;
+        let (mut texts, mut remaining) = (Vec::new(), MAX_BYTES.saturating_sub(rest));
         for (number, marker) in markers.iter().enumerate() {
-            let Some(artifact) = known.get(number).and_then(Option::as_ref) else {
+            let Some(artifact) = infos.get(number).and_then(Option::as_ref) else {
                 return Err(unknown_artifact(&marker.id));
             };
-            if marker.is_whole() && artifact.size > left as u64 {
+            if marker.is_whole() && artifact.size > remaining as u64 {
                 return Err(too_large());
             }
             let piece = artifacts.read(owner, &marker.id, &marker.part()).await?;
-            left = left.checked_sub(piece.text.len()).ok_or_else(too_large)?;
+            remaining = remaining.checked_sub(piece.text.len()).ok_or_else(too_large)?;
             texts.push(piece.text);
         }
         Ok(texts)
@@ -151,8 +151,8 @@ fn too_large() -> Fault {
 
 /// Returns the same fault for an artifact that never existed, has expired, or belongs to another user.
 fn unknown_artifact(id: &str) -> Fault {
-    let shown = names::quoted(id, 80);
-    let fault = Fault::not_found(format!("artifact '{shown}' not found or expired"));
+    let display_id = names::quoted(id, 80);
+    let fault = Fault::not_found(format!("artifact '{display_id}' not found or expired"));
     if id.starts_with(ID_PREFIX) {
         return fault.hint("Call the tool that produced it again, and use the new id.");
     }

@@ -35,7 +35,7 @@ impl Stage for ValidateStage {
         )
         .await?;
         settled.map_err(|refusal| match refusal {
-            ValidationError::Invalid(why) => invalid_arguments(&why, schema),
+            ValidationError::Invalid(reason) => invalid_arguments(&reason, schema),
             ValidationError::Stopped(_) => {
                 Fault::invalid(format!("invalid arguments: they {}", too_many_steps()))
             }
@@ -54,17 +54,17 @@ fn coerce_arguments(
     steps: &mut StepBudget<'_>,
 ) -> Result<(), ValidationError> {
     if !arguments.is_object() {
-        *arguments = to_object(arguments).map_err(|why| ValidationError::Invalid(why.into()))?;
+        *arguments = to_object(arguments).map_err(|reason| ValidationError::Invalid(reason.into()))?;
     }
     let refusal = match schema.check_with_budget(arguments, "argument", steps) {
-        Err(ValidationError::Invalid(why)) => ValidationError::Invalid(why),
+        Err(ValidationError::Invalid(reason)) => ValidationError::Invalid(reason),
         other => return other,
     };
     // Many clients send null for arguments that are not set.
     let Some(members) = arguments.as_object_mut() else { return Err(refusal) };
-    let given = members.len();
+    let member_count = members.len();
     members.retain(|_, value| !value.is_null());
-    if members.len() == given {
+    if members.len() == member_count {
         return Err(refusal);
     }
     match schema.check_with_budget(arguments, "argument", steps) {
@@ -78,7 +78,7 @@ fn to_object(value: &Value) -> Result<Value, InvalidValue> {
     let parsed = match value {
         Value::Null => Value::Object(Map::new()),
         Value::String(text) => {
-            json::parse(text).map_err(|why| format!("the arguments are a string that {why}."))?
+            json::parse(text).map_err(|reason| format!("the arguments are a string that {reason}."))?
         }
         _ => Value::Null,
     };
@@ -88,13 +88,13 @@ fn to_object(value: &Value) -> Result<Value, InvalidValue> {
     }
 }
 
-fn invalid_arguments(why: &str, schema: &Schema) -> Fault {
-    let fault = Fault::invalid(format!("invalid arguments: {why}"));
-    let shown = serde_json::to_string(&**schema.source()).unwrap_or_default();
-    if shown.len() > MAX_SHOWN_SCHEMA {
+fn invalid_arguments(reason: &str, schema: &Schema) -> Fault {
+    let fault = Fault::invalid(format!("invalid arguments: {reason}"));
+    let schema_text = serde_json::to_string(&**schema.source()).unwrap_or_default();
+    if schema_text.len() > MAX_SHOWN_SCHEMA {
         return fault.hint("The tool's schema is in tools/list.");
     }
-    fault.hint(format!("Expected: {shown}"))
+    fault.hint(format!("Expected: {schema_text}"))
 }
 
 #[cfg(test)]

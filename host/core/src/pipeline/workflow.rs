@@ -95,8 +95,8 @@ impl WorkflowStage {
         if is_request && add_marks_to_meta(reply, &created, &failed) {
             return;
         }
-        for why in failed {
-            reply.content.push(ContentPart::Text(why));
+        for reason in failed {
+            reply.content.push(ContentPart::Text(reason));
         }
     }
 }
@@ -117,14 +117,14 @@ impl Stage for WorkflowStage {
         if let Some(envelope) = &envelope {
             let _ = context.envelope.set(Arc::clone(envelope));
         }
-        let all = &context.catalog.workflow;
-        if all.is_empty() {
+        let workflow = &context.catalog.workflow;
+        if workflow.is_empty() {
             return next.run(call).await;
         }
         let Some(step_context) = step_context(&context, entry, envelope.as_ref(), &call.arguments) else {
             return next.run(call).await;
         };
-        let steps = steps_for(all, step_context.intent);
+        let steps = steps_for(workflow, step_context.intent);
         let project = self.require_marks(&context, &step_context, &steps).await?;
         let mut reply = next.run(call).await?;
         if !reply.is_error && !step_context.dry_run {
@@ -180,8 +180,8 @@ async fn project_root(
 }
 
 fn no_project(context: &CallContext, step_context: &StepContext<'_>, step: &WorkflowStep) -> Fault {
-    let why = format!("workflow '{}' requires a project directory", step.workflow);
-    let fault = if step_context.is_request { Fault::invalid(why) } else { Fault::denied(why) };
+    let reason = format!("workflow '{}' requires a project directory", step.workflow);
+    let fault = if step_context.is_request { Fault::invalid(reason) } else { Fault::denied(reason) };
     let preset = &context.catalog.preset;
     fault.hint(format!(
         "Set context.project_root in the request, or project = \"DIR\" under [presets.{preset}] in presets.toml."
@@ -204,15 +204,19 @@ fn add_marks_to_meta(reply: &mut Reply, created: &[String], failed: &[String]) -
     true
 }
 
-fn missing_mark(step: &WorkflowStep, all: &[WorkflowStep], mark: &str, file: &str) -> Fault {
+fn missing_mark(step: &WorkflowStep, all_steps: &[WorkflowStep], mark: &str, file: &str) -> Fault {
     let name = step.mark_file(mark);
-    let how = match all.iter().find(|one| one.produces_file(&name) && !one.intents.is_empty()) {
-        Some(one) => format!("A successful request with the intent {} creates it.", one.intents_in_words()),
-        None => format!("The file {file} must be created outside the workflow when that step is done."),
-    };
+    let hint =
+        match all_steps.iter().find(|producer| producer.produces_file(&name) && !producer.intents.is_empty())
+        {
+            Some(producer) => {
+                format!("A successful request with the intent {} creates it.", producer.intents_in_words())
+            }
+            None => format!("The file {file} must be created outside the workflow when that step is done."),
+        };
     let workflow = &step.workflow;
     Fault::denied(format!("workflow '{workflow}' requires the mark '{mark}' ({file}); nothing was run"))
-        .hint(how)
+        .hint(hint)
 }
 
 #[cfg(test)]

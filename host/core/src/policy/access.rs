@@ -57,14 +57,14 @@ pub struct AccessRule {
 
 /// A pattern of a rule that cannot be compiled.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{list} entry '{entry}' {why}")]
+#[error("{list} entry '{entry}' {reason}")]
 pub struct AccessRuleError {
     /// Position of the rule, from 0.
     pub rule: usize,
     /// Key of the rule: `who`, `presets`, `tools`, `deny` or `when`.
     pub list: &'static str,
     pub entry: String,
-    pub why: InvalidValue,
+    pub reason: InvalidValue,
 }
 
 /// All access rules of a host, compiled.
@@ -160,16 +160,16 @@ impl AccessRules {
         // The local user started the host, and can change its rules.
         let limited = self.enforced && caller.principal != Principal::Local;
         let access = if limited {
-            let own = self.rules.iter().filter(|rule| rule.concerns(caller)).map(Arc::clone);
-            let rules = (!self.rules.is_empty()).then(|| own.collect());
+            let caller_rules = self.rules.iter().filter(|rule| rule.concerns(caller)).map(Arc::clone);
+            let rules = (!self.rules.is_empty()).then(|| caller_rules.collect());
             CallerAccess::new(rules, caller.effect, caller.presets.as_deref())
         } else {
             CallerAccess::new(None, None, None)
         };
         let mut shared = lock(&self.shared);
         let key = access.key();
-        if let Some(known) = shared.get(&key) {
-            return known;
+        if let Some(existing) = shared.get(&key) {
+            return existing;
         }
         let access = Arc::new(access);
         shared.insert(key, Arc::clone(&access));
@@ -229,7 +229,8 @@ impl CallerAccess {
 
     /// Returns true if the caller may know a preset: its credential opens it, and a rule may allow a tool of it.
     pub fn opens_preset(&self, preset: &str) -> bool {
-        let is_named = self.presets.as_ref().is_none_or(|presets| presets.iter().any(|one| **one == *preset));
+        let is_named =
+            self.presets.as_ref().is_none_or(|presets| presets.iter().any(|name| **name == *preset));
         let has_tools = |rule: &Arc<CompiledAccessRule>| rule.has_tools() && rule.covers_preset(preset);
         is_named && self.rules.as_ref().is_none_or(|rules| rules.iter().any(has_tools))
     }

@@ -92,14 +92,17 @@ pub(crate) type RequiredApprovals = HashMap<ToolId, ApprovalScope>;
 
 /// Sets `approval` on each entry and returns the same data by tool.
 pub(crate) fn attach(preset: &CompiledPreset, entries: &mut [ToolEntry]) -> RequiredApprovals {
-    let mut all = RequiredApprovals::new();
+    let mut approvals = RequiredApprovals::new();
     for entry in &*entries {
-        if let Some(found) = required_scope(preset, entry) {
-            all.entry(entry.id.clone()).and_modify(|known| *known = found.min(*known)).or_insert(found);
+        if let Some(scope) = required_scope(preset, entry) {
+            approvals
+                .entry(entry.id.clone())
+                .and_modify(|current| *current = scope.min(*current))
+                .or_insert(scope);
         }
     }
-    entries.iter_mut().for_each(|entry| entry.approval = all.get(&entry.id).copied());
-    all
+    entries.iter_mut().for_each(|entry| entry.approval = approvals.get(&entry.id).copied());
+    approvals
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -22,7 +22,7 @@ impl CallerPatterns {
     pub fn new(entries: Vec<String>) -> Result<Self, PatternError> {
         let (mut groups, mut principals) = (GlobSetBuilder::new(), GlobSetBuilder::new());
         for entry in &entries {
-            let bad = |why: String| PatternError { pattern: entry.clone(), why };
+            let bad = |reason: String| PatternError { pattern: entry.clone(), reason };
             let (set, glob) = match entry.strip_prefix(GROUP_PREFIX) {
                 Some(group) => (&mut groups, group),
                 None => (&mut principals, entry.as_str()),

@@ -116,11 +116,13 @@ impl Grants {
                 capability.granted_by_entry() && (access == AccessLevel::Full || capability.has_read_access())
             };
             let Some(capability) = named.filter(is_valid) else {
-                let known = Capability::grantable();
-                let near = names::did_you_mean(entry, known.iter().map(String::as_str));
-                return Err(
-                    format!("unknown grant '{entry}'; the grants are {}.{near}", known.join(", ")).into()
-                );
+                let grant_names = Capability::grantable();
+                let suggestion = names::did_you_mean(entry, grant_names.iter().map(String::as_str));
+                return Err(format!(
+                    "unknown grant '{entry}'; the grants are {}.{suggestion}",
+                    grant_names.join(", ")
+                )
+                .into());
             };
             let widest = grants.entry(capability).or_insert(access);
             *widest = access.max(*widest);

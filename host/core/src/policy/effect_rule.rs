@@ -22,7 +22,7 @@ impl FromStr for EffectRule {
         })?;
         let effect = Effect::ALL
             .into_iter()
-            .find(|known| known.as_str() == effect.trim())
+            .find(|candidate| candidate.as_str() == effect.trim())
             .ok_or_else(|| format!("unknown effect `{}`: expected one of {}", effect.trim(), effects()))?;
         let globs: Vec<String> = names.split(',').map(|glob| glob.trim().to_owned()).collect();
         if globs.iter().any(String::is_empty) {
@@ -64,7 +64,7 @@ const STRONGER_WORDS: &str = "\
 pub fn suggested_effect(spec: &ToolSpec) -> Option<Effect> {
     let name = split_identifier(&spec.name).to_lowercase();
     let verb = name.split(' ').next()?;
-    let lists = |list: &str, word: &str| list.split_whitespace().any(|known| known == word);
+    let lists = |list: &str, word: &str| list.split_whitespace().any(|entry| entry == word);
     if lists(WRITE_VERBS, verb) {
         return Some(Effect::Mutating);
     }

@@ -72,7 +72,7 @@ pub async fn alternatives(
     let other = |tool: &ToolId| tool != failed.id && may_call(tool);
     let query = format!("{} {}", failed.spec.name, failed.spec.description);
     let request = ToolSearchRequest { query, limit: MAX_CANDIDATES, min_score: 0.0 };
-    let found = index.search(&request, &other).await?;
+    let results = index.search(&request, &other).await?;
     let metrics = match ledger {
         Some(ledger) => ledger.metrics(&MetricsFilter::default()).await.unwrap_or_else(|fault| {
             tracing::warn!("suggesting tools without call records: {}", fault.in_one_line());
@@ -81,7 +81,7 @@ pub async fn alternatives(
         None => Vec::new(),
     };
     // The index is not trusted to have applied the filter: a hit outside of the preset would grant access.
-    let hits = found.hits.into_iter().filter(|hit| other(&hit.id));
+    let hits = results.hits.into_iter().filter(|hit| other(&hit.id));
     let hits = hits.map(|hit| ToolHit { spec: resolve_spec(&hit), ..hit });
     Ok(rank(failed, hits, metrics, places, now, limit))
 }
@@ -100,38 +100,38 @@ fn rank(
     limit: usize,
 ) -> Vec<AlternativeTool> {
     let order = TwinOrder::new(places, &metrics);
-    let known: HashMap<(SourceId, String), ToolMetrics> =
-        metrics.into_iter().map(|one| ((one.source.clone(), one.tool.clone()), one)).collect();
+    let metrics_by_tool: HashMap<(SourceId, String), ToolMetrics> =
+        metrics.into_iter().map(|record| ((record.source.clone(), record.tool.clone()), record)).collect();
     let no_stronger = |spec: &ToolSpec| {
         spec.effect <= failed.spec.effect && (failed.spec.is_destructive() || !spec.is_destructive())
     };
     let fitting = hits.filter(|hit| no_stronger(&hit.spec) && hit.fit != MatchQuality::Nothing);
     let mut alternatives: Vec<AlternativeTool> = fitting
         .map(|hit| {
-            let known = known.get(&(hit.id.source.clone(), hit.id.name.to_string()));
-            alternative(hit, known, now)
+            let tool_metrics = metrics_by_tool.get(&(hit.id.source.clone(), hit.id.name.to_string()));
+            alternative(hit, tool_metrics, now)
         })
         .collect();
-    let elsewhere = |one: &AlternativeTool| one.id.source != failed.id.source;
+    let elsewhere = |tool: &AlternativeTool| tool.id.source != failed.id.source;
     alternatives.sort_by(|a, b| {
         let by_score = b.score.total_cmp(&a.score);
         by_score.then_with(|| elsewhere(a).cmp(&elsewhere(b))).then_with(|| a.id.cmp(&b.id))
     });
     // Copies of a tool have the same text, so the order of servers and records decides between them.
-    let mut groups = twins::group_twins(alternatives, |one| (&one.id, &*one.spec));
+    let mut groups = twins::group_twins(alternatives, |tool| (&tool.id, &*tool.spec));
     groups.iter_mut().for_each(|group| group.sort_by(|a, b| order.compare(&a.id, &b.id)));
     groups.into_iter().flatten().take(limit).collect()
 }
 
-fn alternative(hit: ToolHit, known: Option<&ToolMetrics>, now: u64) -> AlternativeTool {
+fn alternative(hit: ToolHit, metrics: Option<&ToolMetrics>, now: u64) -> AlternativeTool {
     let similarity = hit.score.clamp(0.0, 1.0);
-    let success_rate = known.and_then(ToolMetrics::success_rate).unwrap_or(UNKNOWN_FACTOR);
-    let last = known.and_then(|known| known.last_called);
+    let success_rate = metrics.and_then(ToolMetrics::success_rate).unwrap_or(UNKNOWN_FACTOR);
+    let last = metrics.and_then(|metrics| metrics.last_called);
     let recency =
         last.map_or(UNKNOWN_FACTOR, |last| 0.5_f64.powf(now.saturating_sub(last) as f64 / HALF_LIFE_MS));
-    let record = match known {
-        Some(known) if known.calls > 0 => {
-            format!("{:.0} % of {} calls succeeded", success_rate * 100.0, known.calls)
+    let record = match metrics {
+        Some(metrics) if metrics.calls > 0 => {
+            format!("{:.0} % of {} calls succeeded", success_rate * 100.0, metrics.calls)
         }
         _ => "not called yet".to_owned(),
     };

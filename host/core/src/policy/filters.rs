@@ -56,10 +56,10 @@ pub(crate) fn attach(preset: &CompiledPreset, filters: &[Arc<AttachedFilter>], e
         return;
     }
     for entry in entries {
-        let known = entry.pattern_names();
+        let pattern_names = entry.pattern_names();
         let attached = filters.iter().filter(|filter| {
             let id = filter.source.id();
-            *id != entry.id.source && preset.filters_tool(id.name(), &known)
+            *id != entry.id.source && preset.filters_tool(id.name(), &pattern_names)
         });
         entry.filters = attached.cloned().collect();
     }

@@ -55,14 +55,14 @@ mod tests {
     fn rarely_used_server_is_isolated() {
         let seldom = ServerUsage { program: true, calls: 3, waited_ms: 900, ..ServerUsage::default() };
         assert!(advise(&seldom).isolated);
-        for (facts, why) in [
+        for (facts, reason) in [
             (ServerUsage { program: false, ..seldom }, "has a URL"),
             (ServerUsage { running: true, ..seldom }, "already running"),
             (ServerUsage { calls: 20, ..seldom }, "called 20 times"),
             (ServerUsage { waited_ms: 18_000, ..seldom }, "waited 6000 ms"),
         ] {
             let advice = advise(&facts);
-            assert!(!advice.isolated && advice.reason.contains(why), "{advice:?}");
+            assert!(!advice.isolated && advice.reason.contains(reason), "{advice:?}");
         }
         let heavy = ServerUsage { calls: 500, running: true, schema_tokens: Some(30_000), ..seldom };
         assert!(advise(&heavy).isolated, "{:?}", advise(&heavy));

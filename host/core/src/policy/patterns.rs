@@ -9,15 +9,15 @@ use crate::{CompiledPreset, ToolEntry, filters::DEFAULT_TARGETS, util::enum_word
 
 /// A pattern that is not a glob.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("invalid pattern '{pattern}': {why}")]
+#[error("invalid pattern '{pattern}': {reason}")]
 pub struct PatternError {
     pub pattern: String,
-    pub why: String,
+    pub reason: String,
 }
 
 impl PatternError {
     pub(crate) fn new(pattern: &str, error: &globset::Error) -> Self {
-        Self { pattern: pattern.to_owned(), why: error.kind().to_string() }
+        Self { pattern: pattern.to_owned(), reason: error.kind().to_string() }
     }
 }
 
@@ -145,8 +145,9 @@ impl CompiledPreset {
     }
 
     pub fn has_pattern(&self, list: ToolList, pattern: &str) -> bool {
-        self.tool_lists()
-            .any(|(known, patterns)| known == list && patterns.entries.iter().any(|entry| entry == pattern))
+        self.tool_lists().any(|(candidate, patterns)| {
+            candidate == list && patterns.entries.iter().any(|entry| entry == pattern)
+        })
     }
 
     /// Returns the patterns that match no entry; `entries` include the tools that the preset denies.
@@ -155,7 +156,7 @@ impl CompiledPreset {
     pub(crate) fn unmatched(&self, entries: &[ToolEntry]) -> Vec<UnmatchedPattern> {
         let changed = self.tools.iter().flat_map(|(name, change)| [Some(name), change.name.as_ref()]);
         let declared: Vec<String> = changed.flatten().chain(self.aliases.keys()).cloned().collect();
-        let mut all = Vec::new();
+        let mut unmatched_patterns = Vec::new();
         for (list, patterns) in self.tool_lists() {
             let mut names = declared.clone();
             names.extend(entries.iter().flat_map(|entry| list.names(entry)));
@@ -167,9 +168,9 @@ impl CompiledPreset {
                 let matcher = Glob::new(pattern).ok()?.compile_matcher();
                 Some(UnmatchedPattern { list, pattern: pattern.to_owned(), matcher })
             });
-            all.extend(unmatched);
+            unmatched_patterns.extend(unmatched);
         }
-        all
+        unmatched_patterns
     }
 }
 

@@ -33,8 +33,8 @@ pub enum PresetError {
     Cycle(Vec<String>),
     #[error("preset '{preset}': filters name gate '{gate}', which is not a gate of the preset")]
     UnknownFilter { preset: String, gate: String },
-    #[error("preset '{preset}': {list} entry '{glob}' is not a valid glob: {why}")]
-    BadGlob { preset: String, list: String, glob: String, why: String },
+    #[error("preset '{preset}': {list} entry '{glob}' is not a valid glob: {reason}")]
+    BadGlob { preset: String, list: String, glob: String, reason: String },
 }
 
 /// Selection of the clients that get output schemas and structured replies.
@@ -128,10 +128,10 @@ impl CompiledPreset {
         compiled.structured = merged.structured.unwrap_or_default();
         compiled.tools = merged.tools;
         compiled.surface = merged.surface.unwrap_or_default();
-        let shown = compiled.sources.iter().filter(|(id, _)| matches!(id, SourceId::Server(_)));
-        let shown: Vec<String> = shown.map(|(id, _)| globset::escape(id.name())).collect();
-        if compiled.surface == SurfaceMode::Auto && merged.proxied.is_none() && !shown.is_empty() {
-            merged.proxied = Some(shown);
+        let servers = compiled.sources.iter().filter(|(id, _)| matches!(id, SourceId::Server(_)));
+        let servers: Vec<String> = servers.map(|(id, _)| globset::escape(id.name())).collect();
+        if compiled.surface == SurfaceMode::Auto && merged.proxied.is_none() && !servers.is_empty() {
+            merged.proxied = Some(servers);
         } else {
             compiled.has_other_servers = true;
         }
@@ -146,7 +146,7 @@ impl CompiledPreset {
         compiled.skills = merged.skills;
         compiled.deny = compile_list(name, "deny", merged.deny)?;
         for (gate, entries) in merged.filters {
-            if !compiled.gates().any(|known| **known == *gate) {
+            if !compiled.gates().any(|candidate| **candidate == *gate) {
                 return Err(PresetError::UnknownFilter { preset: name.into(), gate });
             }
             let entries = compile_list(name, &format!("filters.{gate}"), entries)?;
@@ -242,8 +242,8 @@ fn merge(
     }
     path.pop();
     for (source, params) in &preset.sources {
-        match merged.sources.iter_mut().find(|(known, _)| known == source) {
-            Some((_, known)) => known.extend(params.clone()),
+        match merged.sources.iter_mut().find(|(id, _)| id == source) {
+            Some((_, merged_params)) => merged_params.extend(params.clone()),
             None => merged.sources.push((source.clone(), params.clone())),
         }
     }
@@ -280,18 +280,18 @@ fn compile_rule(preset: &str, rule: ApprovalRule) -> Result<CompiledApprovalRule
 }
 
 fn compile_list(preset: &str, list: &str, entries: Vec<String>) -> Result<PatternList, PresetError> {
-    PatternList::new(entries).map_err(|PatternError { pattern, why }| PresetError::BadGlob {
+    PatternList::new(entries).map_err(|PatternError { pattern, reason }| PresetError::BadGlob {
         preset: preset.to_owned(),
         list: list.to_owned(),
         glob: pattern,
-        why,
+        reason,
     })
 }
 
 fn suggest_presets(presets: &BTreeMap<String, Preset>, name: &str) -> String {
-    let near = names::did_you_mean(name, presets.keys().map(String::as_str));
-    let known = presets.keys().cloned().collect::<Vec<_>>().join(", ");
-    format!("{near} There are: {}.", if known.is_empty() { "none" } else { &known })
+    let suggestion = names::did_you_mean(name, presets.keys().map(String::as_str));
+    let preset_names = presets.keys().cloned().collect::<Vec<_>>().join(", ");
+    format!("{suggestion} There are: {}.", if preset_names.is_empty() { "none" } else { &preset_names })
 }
 
 #[cfg(test)]

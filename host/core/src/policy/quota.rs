@@ -47,7 +47,7 @@ impl FromStr for QuotaAllowance {
             return Err(wrong());
         }
         let amount = amount.and_then(|amount| amount.parse().ok()).filter(|amount| *amount > 0);
-        let period = QuotaPeriod::ALL.into_iter().find(|known| Some(known.as_str()) == period);
+        let period = QuotaPeriod::ALL.into_iter().find(|candidate| Some(candidate.as_str()) == period);
         let (Some(amount), Some(period)) = (amount, period) else {
             return Err(format!("{}, per minute, hour or day", wrong()));
         };
@@ -78,8 +78,8 @@ mod tests {
         assert_eq!(read("1000 per hour"), Ok(QuotaAllowance { amount: 1_000, period: QuotaPeriod::Hour }));
         assert_eq!(read(" 1  per day "), Ok(QuotaAllowance { amount: 1, period: QuotaPeriod::Day }));
         for wrong in ["", "1000", "1000/hour", "0 per day", "-1 per day", "1 per week", "1 per day each"] {
-            let why = read(wrong).expect_err(wrong);
-            assert!(why.starts_with(&format!("invalid quota '{wrong}'")), "{why}");
+            let reason = read(wrong).expect_err(wrong);
+            assert!(reason.starts_with(&format!("invalid quota '{wrong}'")), "{reason}");
         }
     }
 

@@ -153,8 +153,8 @@ impl QuotaMeter {
         if let Some((_, quotas)) = lock(&self.callers).get(&address) {
             return Arc::clone(quotas);
         }
-        let all = Arc::clone(&lock(&self.rules));
-        let rules: Vec<_> = all.iter().filter(|rule| rule.who.matches(caller)).cloned().collect();
+        let all_rules = Arc::clone(&lock(&self.rules));
+        let rules: Vec<_> = all_rules.iter().filter(|rule| rule.who.matches(caller)).cloned().collect();
         let stored = rules.iter().filter_map(|rule| rule.stored).min();
         let quotas = Arc::new(CallerQuotas { rules, usage: self.usage_of(&caller.principal), stored });
         let mut callers = lock(&self.callers);
@@ -162,7 +162,7 @@ impl QuotaMeter {
             callers.retain(|_, (caller, _)| caller.strong_count() > 0);
         }
         // Rules that were replaced meanwhile must not be remembered.
-        if callers.len() < MAX_KNOWN_CALLERS && Arc::ptr_eq(&all, &lock(&self.rules)) {
+        if callers.len() < MAX_KNOWN_CALLERS && Arc::ptr_eq(&all_rules, &lock(&self.rules)) {
             callers.insert(address, (Arc::downgrade(caller), Arc::clone(&quotas)));
         }
         quotas
@@ -237,7 +237,7 @@ impl QuotaMeter {
         }
         let since = QuotaPeriod::Day.window_start(self.clock.now_ms());
         let names: Vec<_> =
-            changed.iter().map(|one| (one.principal.clone(), Arc::clone(&one.quota))).collect();
+            changed.iter().map(|record| (record.principal.clone(), Arc::clone(&record.quota))).collect();
         let saved = store.save(changed, since).await;
         if saved.is_err() {
             for (principal, quota) in names {

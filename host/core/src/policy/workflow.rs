@@ -53,8 +53,9 @@ pub fn is_mark(name: &str) -> bool {
 /// Returns true if calls of this tool are request envelopes with an intent and a project. Detected by its parameters,
 /// not by its gate's name.
 pub fn takes_requests(entry: &ToolEntry) -> bool {
-    let takes =
-        |key: &str| entry.declared.input_schema.get("properties").is_some_and(|all| all.get(key).is_some());
+    let takes = |key: &str| {
+        entry.declared.input_schema.get("properties").is_some_and(|properties| properties.get(key).is_some())
+    };
     forwards(entry) && ["intent", "action", "params", "constraints"].into_iter().all(takes)
 }
 
@@ -65,13 +66,13 @@ pub fn intent_of(tool: &ToolSpec) -> Intent {
 
 /// Returns the steps of a call, possibly several per workflow. `Execute` can change things too, so without its own step
 /// it has those of `Modify`.
-pub fn steps_for(all: &[WorkflowStep], intent: Intent) -> Vec<&WorkflowStep> {
-    let workflows: BTreeSet<&str> = all.iter().map(|step| &*step.workflow).collect();
+pub fn steps_for(all_steps: &[WorkflowStep], intent: Intent) -> Vec<&WorkflowStep> {
+    let workflows: BTreeSet<&str> = all_steps.iter().map(|step| &*step.workflow).collect();
     let steps = workflows.into_iter().flat_map(|workflow| {
         let with_intent = |intent: Intent| {
             let is_it =
                 move |step: &&WorkflowStep| step.workflow == workflow && step.intents.contains(&intent);
-            all.iter().filter(is_it).collect::<Vec<_>>()
+            all_steps.iter().filter(is_it).collect::<Vec<_>>()
         };
         match with_intent(intent) {
             steps if steps.is_empty() && intent == Intent::Execute => with_intent(Intent::Modify),
@@ -83,7 +84,7 @@ pub fn steps_for(all: &[WorkflowStep], intent: Intent) -> Vec<&WorkflowStep> {
 
 /// Checks that tools can take every step, and that no steps wait for each other. The error is a sentence about the
 /// preset.
-pub(crate) fn check(all: &[WorkflowStep], entries: &[ToolEntry]) -> Result<(), InvalidValue> {
+pub(crate) fn check(steps: &[WorkflowStep], entries: &[ToolEntry]) -> Result<(), InvalidValue> {
     let mut reached = BTreeSet::new();
     for entry in entries {
         if takes_requests(entry) {
@@ -95,8 +96,9 @@ pub(crate) fn check(all: &[WorkflowStep], entries: &[ToolEntry]) -> Result<(), I
             reached.insert(intent_of(&entry.declared));
         }
     }
-    let taken: Vec<&WorkflowStep> = reached.into_iter().flat_map(|intent| steps_for(all, intent)).collect();
-    if let Some(step) = all.iter().find(|step| !taken.contains(step)) {
+    let reachable_steps: Vec<&WorkflowStep> =
+        reached.into_iter().flat_map(|intent| steps_for(steps, intent)).collect();
+    if let Some(step) = steps.iter().find(|step| !reachable_steps.contains(step)) {
         return Err(format!(
             "no tool can take the step {} of workflow '{}'. Add such a tool, or enable the tool `request`: \
             gates.proxy = {{ request = true }}",
@@ -105,14 +107,14 @@ pub(crate) fn check(all: &[WorkflowStep], entries: &[ToolEntry]) -> Result<(), I
         )
         .into());
     }
-    let mut open: Vec<&WorkflowStep> = all.iter().collect();
+    let mut open: Vec<&WorkflowStep> = steps.iter().collect();
     loop {
-        let left: Vec<&WorkflowStep> =
-            open.iter().filter(|step| waits_for(step, all, &open).is_some()).copied().collect();
-        match left.first() {
+        let remaining: Vec<&WorkflowStep> =
+            open.iter().filter(|step| waits_for(step, steps, &open).is_some()).copied().collect();
+        match remaining.first() {
             None => return Ok(()),
-            Some(step) if left.len() == open.len() => {
-                let mark = waits_for(step, all, &open).unwrap_or_default();
+            Some(step) if remaining.len() == open.len() => {
+                let mark = waits_for(step, steps, &open).unwrap_or_default();
                 return Err(format!(
                     "the step {} of workflow '{}' waits for the mark {mark}, but only steps that wait for this step \
                     leave it",
@@ -120,16 +122,16 @@ pub(crate) fn check(all: &[WorkflowStep], entries: &[ToolEntry]) -> Result<(), I
                     step.workflow
                 ).into());
             }
-            Some(_) => open = left,
+            Some(_) => open = remaining,
         }
     }
 }
 
 /// Returns the file of a mark that a step requires and only open steps leave.
-fn waits_for(step: &WorkflowStep, all: &[WorkflowStep], open: &[&WorkflowStep]) -> Option<String> {
+fn waits_for(step: &WorkflowStep, all_steps: &[WorkflowStep], open: &[&WorkflowStep]) -> Option<String> {
     step.requires.iter().map(|mark| step.mark_file(mark)).find(|file| {
-        let mut leaving = all.iter().filter(|one| one.produces_file(file)).peekable();
-        leaving.peek().is_some() && leaving.all(|one| open.contains(&one))
+        let mut leaving = all_steps.iter().filter(|producer| producer.produces_file(file)).peekable();
+        leaving.peek().is_some() && leaving.all(|producer| open.contains(&producer))
     })
 }
 

@@ -80,12 +80,12 @@ impl CallContext {
         };
         let pause = self.time.pause().ok_or_else(|| unanswered_fault(&self.name))?;
         let until = pause.until;
-        let asked = async {
-            let asked = timeout_at(until, self.client.ask(questions)).await;
+        let request = async {
+            let result = timeout_at(until, self.client.ask(questions)).await;
             drop(pause);
-            asked
+            result
         };
-        let answers = self.without_turns(asked).await.unwrap_or_else(|_| Err(unanswered_fault(&self.name)));
+        let answers = self.without_turns(request).await.unwrap_or_else(|_| Err(unanswered_fault(&self.name)));
         let declined = match &answers {
             Ok(answers) => {
                 answers.iter().any(|answer| answer.get("action").is_some_and(|it| it == "decline"))
@@ -160,14 +160,14 @@ impl CallContext {
         }
         let pause = self.time.pause().ok_or_else(|| unanswered_fault(&self.name))?;
         let until = pause.until.min(Instant::now() + MAX_ROOTS_WAIT);
-        let asked = timeout_at(until, self.client.roots()).await;
-        asked.unwrap_or_else(|_| Err(Fault::unavailable("the client did not list its roots in time")))
+        let roots = timeout_at(until, self.client.roots()).await;
+        roots.unwrap_or_else(|_| Err(Fault::unavailable("the client did not list its roots in time")))
     }
 
     /// Sends a log message in the name of a gate or server if the client wants its level.
     pub fn notify_client(&self, level: MessageLevel, logger: &str, data: Value) {
-        let wanted = self.client.profile().messages.is_some_and(|least| level >= least);
-        if let Some(data) = message_data(data).filter(|_| wanted) {
+        let is_enabled = self.client.profile().messages.is_some_and(|least| level >= least);
+        if let Some(data) = message_data(data).filter(|_| is_enabled) {
             self.client.send_log_message(level, logger, data);
         }
     }

@@ -31,7 +31,7 @@ pub(super) fn check_form(form: &Map<String, Value>) -> Result<(), InvalidValue> 
         let name = names::quoted(name, 64);
         ensure!(fits, "the field '{name}' of its form must be a string, number, boolean or choice");
     }
-    Schema::measure(form).map(|_| ()).map_err(|why| format!("its form {why}").into())
+    Schema::measure(form).map(|_| ()).map_err(|reason| format!("its form {reason}").into())
 }
 
 fn is_choice(items: &Value) -> bool {

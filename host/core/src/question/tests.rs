@@ -233,13 +233,16 @@ async fn questions_of_a_server_are_limited_and_end_after_a_refusal() {
     let server = SourceId::Server("s".into());
     let (limit, accepted) =
         (MAX_QUESTIONS_PER_CALL as usize, json!({"action": "accept", "content": {"n": 1}}));
-    let (asked, why) = reached(&server, false, Ok(accepted.clone())).await;
-    assert_eq!((asked, &*why), (limit, "Server 's' may ask the user at most 16 times in one call"));
-    let (asked, why) = reached(&server, true, Ok(json!({"content": {}}))).await;
-    assert_eq!((asked, &*why), (limit, "Server 's' may ask the client's model at most 16 times in one call"));
-    let (asked, why) = reached(&server, false, Ok(json!({"action": "decline"}))).await;
+    let (asked, reason) = reached(&server, false, Ok(accepted.clone())).await;
+    assert_eq!((asked, &*reason), (limit, "Server 's' may ask the user at most 16 times in one call"));
+    let (asked, reason) = reached(&server, true, Ok(json!({"content": {}}))).await;
+    assert_eq!(
+        (asked, &*reason),
+        (limit, "Server 's' may ask the client's model at most 16 times in one call")
+    );
+    let (asked, reason) = reached(&server, false, Ok(json!({"action": "decline"}))).await;
     assert_eq!(asked, 1, "questions that come together wait for their turn");
-    assert_eq!(why, "Server 's' asked a question that was declined, so it may not ask again in this call");
+    assert_eq!(reason, "Server 's' asked a question that was declined, so it may not ask again in this call");
     // Gates have a grant with its own limits.
     assert_eq!(reached(&gate(), false, Ok(accepted)).await, (2 * limit, String::new()));
 }

@@ -201,13 +201,13 @@ fn data_in_string(json: &str, level: usize) -> Option<ReplyData<'static>> {
     if literal.len() * 100 < json.len() * MIN_STRING_PERCENT {
         return None;
     }
-    let own = json_token::pointer_to(json, &literal)?;
+    let outer_pointer = json_token::pointer_to(json, &literal)?;
     let string: String = serde_json::from_str(&json[literal]).ok()?;
     let data = data_at(&string, level + 1)?.into_owned();
     if !is_container(&data.json) {
         return None;
     }
-    let pointer = Some(own + data.pointer.as_deref().unwrap_or_default());
+    let pointer = Some(outer_pointer + data.pointer.as_deref().unwrap_or_default());
     Some(ReplyData { pointer, origin: DataOrigin::Text, ..data })
 }
 

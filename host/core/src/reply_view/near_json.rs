@@ -52,11 +52,11 @@ pub fn converted(text: &str) -> Option<String> {
             byte if byte.is_ascii_alphabetic() => {
                 let length = bytes[at..].iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
                 let word = &text[at..at + length];
-                let known = WORDS.iter().find(|(from, _)| *from == word).map(|(_, to)| *to);
-                if known == Some("null") && out.ends_with('-') {
+                let json_word = WORDS.iter().find(|(from, _)| *from == word).map(|(_, to)| *to);
+                if json_word == Some("null") && out.ends_with('-') {
                     out.pop();
                 }
-                out.push_str(known.unwrap_or(word));
+                out.push_str(json_word.unwrap_or(word));
                 at += length;
             }
             // Text outside strings is ASCII in all of these forms.

@@ -192,7 +192,7 @@ fn reading_is_linear_in_hostile_texts() {
         assert!(view.text.len() == text.len());
         ReplyView::new(&["x"], Some(&Value::from(text).to_string()));
     }
-    let said = format!("{} ★★★★", "word ".repeat(count));
+    let reply_text = format!("{} ★★★★", "word ".repeat(count));
     let data = format!("[{}\"★★★★\"]", "\"★★★★\",".repeat(count));
-    assert!(ReplyView::new(&[&said], Some(&data)).repeats);
+    assert!(ReplyView::new(&[&reply_text], Some(&data)).repeats);
 }

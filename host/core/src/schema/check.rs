@@ -122,20 +122,20 @@ impl<'t, 'e, 'a> SchemaChecker<'t, 'e, 'a> {
             }
             (Keyword::Items { first, rest }, Value::Array(items)) => self.items(first, *rest, items),
             (Keyword::Contains { schema, min, max }, Value::Array(items)) => {
-                let mut found = 0_u64;
+                let mut match_count = 0_u64;
                 for item in items {
-                    found += u64::from(self.matches(*schema, item)?);
+                    match_count += u64::from(self.matches(*schema, item)?);
                 }
-                self.ensure(found >= *min && max.is_none_or(|max| found <= max), || {
+                self.ensure(match_count >= *min && max.is_none_or(|max| match_count <= max), || {
                     let at_most = max.map(|max| format!(", at most {max}")).unwrap_or_default();
-                    format!("has {found} matching items; expected at least {min}{at_most}")
+                    format!("has {match_count} matching items; expected at least {min}{at_most}")
                 })
             }
             (_, Value::Object(members)) => self.members(keyword, members, value),
             _ => Ok(()),
         }?;
         match keyword {
-            Keyword::AllOf(all) => all.iter().try_for_each(|one| self.schema(*one, value)),
+            Keyword::AllOf(branches) => branches.iter().try_for_each(|branch| self.schema(*branch, value)),
             Keyword::AnyOf(branches) => self.any_of(branches, value),
             Keyword::OneOf(branches) => self.one_of(branches, value),
             Keyword::Not(ruled_out) => {
@@ -234,17 +234,17 @@ impl<'t, 'e, 'a> SchemaChecker<'t, 'e, 'a> {
     fn member(&mut self, keyword: &MembersKeyword, name: &str, part: &Value) -> Result<(), CheckError> {
         self.steps.spend(1 + name.len() as u64 / 64)?;
         let named = keyword.named.get(name);
-        let mut known = named.is_some();
+        let mut is_declared = named.is_some();
         if let Some(id) = named {
             self.schema(*id, part).map_err(|failed| self.with_path_step(failed, name))?;
         }
         for (pattern, id) in &keyword.matching {
             if pattern.is_match(name, self.steps)? {
-                known = true;
+                is_declared = true;
                 self.schema(*id, part).map_err(|failed| self.with_path_step(failed, name))?;
             }
         }
-        match keyword.others.filter(|_| !known) {
+        match keyword.others.filter(|_| !is_declared) {
             Some(id) => self.schema(id, part).map_err(|failed| self.with_path_step(failed, name)),
             None => Ok(()),
         }
@@ -279,8 +279,9 @@ impl<'t, 'e, 'a> SchemaChecker<'t, 'e, 'a> {
             .collect();
         match open[..] {
             [] if !types.is_empty() => {
-                let all = types.iter().flatten().copied().reduce(|all, one| all.union(one));
-                let words = all.map(|all| all.describe()).unwrap_or_default();
+                let expected_types =
+                    types.iter().flatten().copied().reduce(|first, second| first.union(second));
+                let words = expected_types.map(|types| types.describe()).unwrap_or_default();
                 self.fail(|| format!("must be {words}, got {}", kind_of(value)))
             }
             [(branch, _)] => self.schema(*branch, value),

@@ -54,7 +54,9 @@ impl<'a> SchemaReader<'a> {
     fn drop_defaults(&mut self, object: &Map<String, Value>, keywords: &mut [Keyword]) {
         let properties = object.get("properties").and_then(Value::as_object);
         let has_default = |name: &String| {
-            properties.and_then(|all| all.get(name)).is_some_and(|schema| schema.get("default").is_some())
+            properties
+                .and_then(|members| members.get(name))
+                .is_some_and(|schema| schema.get("default").is_some())
         };
         for keyword in keywords {
             if let Keyword::Required(names) = keyword {
@@ -222,9 +224,9 @@ fn types(value: &Value) -> Result<TypeSet, InvalidValue> {
     match value {
         Value::Array(many) => {
             let (first, rest) = many.split_first().ok_or("has an empty list of types")?;
-            rest.iter().try_fold(named(first)?, |all, one| Ok(all.union(named(one)?)))
+            rest.iter().try_fold(named(first)?, |type_set, item| Ok(type_set.union(named(item)?)))
         }
-        one => named(one),
+        _ => named(value),
     }
 }
 

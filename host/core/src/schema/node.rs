@@ -192,7 +192,7 @@ const NUMBER_BIT: u8 = 1 << 2;
 
 impl TypeSet {
     pub(super) fn from_name(name: &str) -> Option<Self> {
-        TYPE_NAMES.iter().position(|(known, _)| *known == name).map(|at| Self(1 << at))
+        TYPE_NAMES.iter().position(|(type_name, _)| *type_name == name).map(|at| Self(1 << at))
     }
 
     pub(super) fn union(self, other: Self) -> Self {
@@ -200,7 +200,7 @@ impl TypeSet {
     }
 
     pub(super) fn accepts(self, value: &Value) -> bool {
-        let own = match value {
+        let type_bit = match value {
             Value::String(_) => 1,
             Value::Number(number) if self.0 & (INTEGER_BIT | NUMBER_BIT) == INTEGER_BIT => {
                 return number.is_i64() || Decimal::new(number).is_integer();
@@ -211,7 +211,7 @@ impl TypeSet {
             Value::Object(_) => 1 << 5,
             Value::Null => 1 << 6,
         };
-        self.0 & own != 0
+        self.0 & type_bit != 0
     }
 
     pub(super) fn describe(self) -> String {

@@ -31,8 +31,9 @@ pub(super) struct SchemaPattern {
 impl SchemaPattern {
     /// Compiles an ECMA-262 expression. The error describes the fault.
     pub(super) fn new(source: &str) -> Result<Self, InvalidValue> {
-        let wrong =
-            |why: &str| InvalidValue::from(format!("has the pattern '{}', which {why}", quoted(source, 80)));
+        let wrong = |reason: &str| {
+            InvalidValue::from(format!("has the pattern '{}', which {reason}", quoted(source, 80)))
+        };
         let translated = jsonschema_regex::to_rust_regex(source)
             .map_err(|()| wrong("is not a regular expression, or uses look-around or back-references"))?;
         let config = thompson::Config::new()
@@ -203,7 +204,7 @@ mod tests {
 
     #[test]
     fn expensive_patterns_are_refused() {
-        for (pattern, why) in [
+        for (pattern, reason) in [
             ("(?=a)b", "uses look-around"),
             ("(a)\\1", "uses look-around or back"),
             ("(", "not a regular expression"),
@@ -211,7 +212,7 @@ mod tests {
             ("((((a{200}){200}){200}){200})", "more than 262144 bytes"),
         ] {
             let error = SchemaPattern::new(pattern).expect_err("refused");
-            assert!(error.to_string().contains(why), "{error}");
+            assert!(error.to_string().contains(reason), "{error}");
         }
     }
 

@@ -124,10 +124,10 @@ impl<'a> SchemaReader<'a> {
         self.patterns.len()
     }
 
-    pub(super) fn at_path(&self, why: InvalidValue) -> InvalidValue {
+    pub(super) fn at_path(&self, reason: InvalidValue) -> InvalidValue {
         match self.path.is_empty() {
-            true => why,
-            false => format!("{why} (at '{}')", quoted(&self.path.join("."), 100)).into(),
+            true => reason,
+            false => format!("{reason} (at '{}')", quoted(&self.path.join("."), 100)).into(),
         }
     }
 
@@ -184,12 +184,12 @@ impl<'a> SchemaReader<'a> {
     }
 
     fn check_dialect(&self) -> Result<(), InvalidValue> {
-        if let Some(given) = self.root.get("$schema") {
-            let named = given.as_str().unwrap_or_default().trim_end_matches('#');
+        if let Some(dialect) = self.root.get("$schema") {
+            let named = dialect.as_str().unwrap_or_default().trim_end_matches('#');
             let named = named.strip_prefix("https://").or_else(|| named.strip_prefix("http://"));
             if !named.is_some_and(|named| DIALECTS.contains(&named)) {
-                let given = quoted(&given.to_string(), 80);
-                return Err(format!("has the unknown dialect {given}; use 2020-12 or draft-07").into());
+                let dialect = quoted(&dialect.to_string(), 80);
+                return Err(format!("has the unknown dialect {dialect}; use 2020-12 or draft-07").into());
             }
         }
         Ok(())
@@ -197,21 +197,21 @@ impl<'a> SchemaReader<'a> {
 
     fn resolve_reference(&mut self, target: &'a Value) -> Result<SchemaNodeId, InvalidValue> {
         let target = target.as_str().ok_or("has a $ref that is not a string")?;
-        let shown = quoted(target, 80);
-        ensure!(!self.is_rebased, "has the reference '{shown}' in a subschema with its own $id");
+        let display_target = quoted(target, 80);
+        ensure!(!self.is_rebased, "has the reference '{display_target}' in a subschema with its own $id");
         match self.resolved.get(target) {
             Some(Some(id)) => return Ok(*id),
-            Some(None) => return Err(format!("refers to itself through '{shown}'").into()),
+            Some(None) => return Err(format!("refers to itself through '{display_target}'").into()),
             None => {}
         }
         ensure!(target != "#", "refers to itself through '#'");
-        let found =
-            resolve(self.root, target).map_err(|why| format!("has an invalid reference '{shown}': {why}"))?;
+        let subschema = resolve(self.root, target)
+            .map_err(|reason| format!("has an invalid reference '{display_target}': {reason}"))?;
         self.resolved.insert(target, None);
         let steps = target.trim_start_matches("#/").split('/').map(str::to_owned).collect();
         let path = std::mem::replace(&mut self.path, steps);
         let outer = self.is_partial;
-        let id = match self.unless_skipped(|reader| reader.schema(found))? {
+        let id = match self.unless_skipped(|reader| reader.schema(subschema))? {
             Some(id) => id,
             None => self.add(vec![], true)?,
         };
@@ -221,14 +221,14 @@ impl<'a> SchemaReader<'a> {
     }
 
     pub(super) fn pattern(&mut self, source: &'a str) -> Result<Arc<SchemaPattern>, InvalidValue> {
-        if let Some(known) = self.patterns.get(source) {
-            return known.clone();
+        if let Some(existing) = self.patterns.get(source) {
+            return existing.clone();
         }
         // Failures count, because they can take as long.
         ensure!(self.patterns.len() < MAX_PATTERNS, "has more than {MAX_PATTERNS} patterns");
         // The trees of many tools of a server can be in memory at once.
-        let known = self.patterns.values().flatten().map(|pattern| pattern.bytes()).sum::<usize>();
-        let fits = !self.is_lenient || known <= MAX_SERVER_PATTERN_BYTES;
+        let total_bytes = self.patterns.values().flatten().map(|pattern| pattern.bytes()).sum::<usize>();
+        let fits = !self.is_lenient || total_bytes <= MAX_SERVER_PATTERN_BYTES;
         ensure!(fits, "has patterns that compile to more than {MAX_SERVER_PATTERN_BYTES} bytes");
         let pattern = SchemaPattern::new(source).map(Arc::new);
         self.patterns.insert(source, pattern.clone());
@@ -243,8 +243,8 @@ impl<'a> SchemaReader<'a> {
             weight = weight.saturating_add(node.weight);
             height = height.max(node.height);
         }
-        let all = u64::try_from(self.nodes.len()).unwrap_or(u64::MAX);
-        let weighs_little = weight.max(all) <= MAX_WEIGHT;
+        let node_count = u64::try_from(self.nodes.len()).unwrap_or(u64::MAX);
+        let weighs_little = weight.max(node_count) <= MAX_WEIGHT;
         ensure!(weighs_little, "is too large: more than {MAX_WEIGHT} schemas, references followed");
         ensure!(height < MAX_HEIGHT, "is nested more than {MAX_HEIGHT} levels deep");
         keywords.sort_by_key(Keyword::rank);

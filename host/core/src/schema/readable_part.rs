@@ -15,15 +15,15 @@ impl SchemaReader<'_> {
         let (steps, depth) = (self.path.len(), self.depth);
         match step(self) {
             Ok(value) => Ok(Some(value)),
-            Err(why) if self.is_lenient => {
-                let why = self.at_path(why);
-                self.skipped.get_or_insert(why);
+            Err(reason) if self.is_lenient => {
+                let reason = self.at_path(reason);
+                self.skipped.get_or_insert(reason);
                 self.path.truncate(steps);
                 self.depth = depth;
                 self.is_partial = true;
                 Ok(None)
             }
-            Err(why) => Err(why),
+            Err(reason) => Err(reason),
         }
     }
 

@@ -41,10 +41,10 @@ pub(super) fn resolve<'a>(root: &'a Map<String, Value>, reference: &str) -> Resu
             return Err("it leads into a subschema with its own $id");
         }
         let keyword = steps.next().ok_or(NO_SCHEMA)?;
-        let found = object.get(&keyword).ok_or(NO_SCHEMA)?;
+        let value = object.get(&keyword).ok_or(NO_SCHEMA)?;
         let is_in = |keywords: &[&str]| keywords.contains(&keyword.as_str());
-        let found = match found {
-            Value::Object(_) | Value::Bool(_) if is_in(&SCHEMAS) => Some(found),
+        let subschema = match value {
+            Value::Object(_) | Value::Bool(_) if is_in(&SCHEMAS) => Some(value),
             Value::Object(map) if is_in(&MAPS) => steps.next().and_then(|name| map.get(&name)),
             Value::Array(list) if is_in(&LISTS) => {
                 let digits = steps.next().filter(|step| step == "0" || !step.starts_with(['0', '+']));
@@ -52,10 +52,10 @@ pub(super) fn resolve<'a>(root: &'a Map<String, Value>, reference: &str) -> Resu
             }
             _ => None,
         };
-        let found = found.ok_or(NO_SCHEMA)?;
+        let subschema = subschema.ok_or(NO_SCHEMA)?;
         if steps.peek().is_none() {
-            return Ok(found);
+            return Ok(subschema);
         }
-        object = found.as_object().ok_or(NO_SCHEMA)?;
+        object = subschema.as_object().ok_or(NO_SCHEMA)?;
     }
 }

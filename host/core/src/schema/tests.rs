@@ -91,9 +91,9 @@ fn a_check_that_would_take_for_ever_is_stopped() {
     let all: Vec<Value> = (0..1_000).map(|n| json!({"minimum": -n})).collect();
     let heavy = of(json!({"type": "object", "properties": {"x": {"items": {"allOf": all}}}}));
     assert_eq!(heavy.check(&json!({"x": [1, 2]}), "member"), Ok(()));
-    let why = heavy.check(&json!({"x": vec![0; 100_000]}), "member").expect_err("too much").to_string();
+    let reason = heavy.check(&json!({"x": vec![0; 100_000]}), "member").expect_err("too much").to_string();
     assert_eq!(
-        why,
+        reason,
         "the members take more than 100 million steps to check against their schema; send less data."
     );
     let value = json!({"x": vec![0; 1_000]});
@@ -118,7 +118,7 @@ fn defaults_fill_only_missing_members() {
 fn a_broken_schema_says_so_and_where() {
     let error = of(json!({"type": 5})).check(&json!({}), "argument").expect_err("broken").to_string();
     assert_eq!(error, "the schema is invalid: it has a number instead of a JSON Schema type (at 'type').");
-    for (broken, why) in [
+    for (broken, reason) in [
         (json!({"properties": 5}), "has a number instead of an object (at 'properties')"),
         (
             json!({"properties": {"a": {"type": "float"}}}),
@@ -135,7 +135,7 @@ fn a_broken_schema_says_so_and_where() {
         (json!({"items": [true], "prefixItems": [true]}), "both prefixItems and a list of items"),
     ] {
         let error = refused(broken);
-        assert!(error.contains(why), "{error}");
+        assert!(error.contains(reason), "{error}");
     }
 }
 
@@ -143,7 +143,7 @@ fn a_broken_schema_says_so_and_where() {
 fn ambiguous_schemas_are_refused() {
     let with =
         |inner: Value| json!({"type": "object", "properties": {"x": inner}, "$defs": {"a": {}, "%61": {}}});
-    for (inner, why) in [
+    for (inner, reason) in [
         (json!({"$ref": "#/$defs/%61"}), "percent-encoding is not supported"),
         (json!({"$ref": "#/%24defs/a"}), "percent-encoding is not supported"),
         (json!({"$ref": "#a"}), "expected a JSON pointer from the root"),
@@ -165,7 +165,7 @@ fn ambiguous_schemas_are_refused() {
         (json!({"$recursiveRef": "#"}), "uses $recursiveRef"),
     ] {
         let error = refused(with(inner));
-        assert!(error.contains(why), "{error}");
+        assert!(error.contains(reason), "{error}");
     }
     let old =
         json!({"$schema": "http://json-schema.org/draft-04/schema#", "properties": {"x": {"id": "#y"}}});

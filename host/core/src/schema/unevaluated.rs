@@ -40,13 +40,14 @@ impl<'t> SchemaChecker<'t, '_, '_> {
         };
         match value {
             Value::Object(members) if !evaluated.all_members => {
-                let mut left = members.iter().filter(|(name, _)| !evaluated.members.contains(name.as_str()));
-                left.try_for_each(|(name, part)| check(part, name))
+                let mut remaining =
+                    members.iter().filter(|(name, _)| !evaluated.members.contains(name.as_str()));
+                remaining.try_for_each(|(name, part)| check(part, name))
             }
             Value::Array(items) if !evaluated.all_items => {
-                let left = items.iter().enumerate().skip(evaluated.first);
-                let mut left = left.filter(|(at, _)| !evaluated.items.contains(at));
-                left.try_for_each(|(at, item)| check(item, &at))
+                let remaining = items.iter().enumerate().skip(evaluated.first);
+                let mut remaining = remaining.filter(|(at, _)| !evaluated.items.contains(at));
+                remaining.try_for_each(|(at, item)| check(item, &at))
             }
             _ => Ok(()),
         }
@@ -111,15 +112,15 @@ impl<'t> SchemaChecker<'t, '_, '_> {
         evaluated: &mut EvaluatedParts<'v>,
     ) -> Result<(), CheckInterrupt> {
         match (keyword, value) {
-            (Keyword::Members(keyword), Value::Object(given)) => {
+            (Keyword::Members(keyword), Value::Object(members)) => {
                 evaluated.all_members |= keyword.others.is_some();
-                for name in given.keys() {
+                for name in members.keys() {
                     self.steps.spend(1 + name.len() as u64 / 64)?;
-                    let mut known = keyword.named.contains_key(name);
+                    let mut is_declared = keyword.named.contains_key(name);
                     for (pattern, _) in &keyword.matching {
-                        known = known || pattern.is_match(name, self.steps)?;
+                        is_declared = is_declared || pattern.is_match(name, self.steps)?;
                     }
-                    if known {
+                    if is_declared {
                         evaluated.members.insert(name);
                     }
                 }

@@ -11,37 +11,41 @@ use super::{CheckInterrupt, StepBudget};
 use crate::util::decimal::{self, Decimal};
 
 /// Returns whether two values are equal. Each compared part is a step.
-pub(super) fn equal(one: &Value, other: &Value, steps: &mut StepBudget<'_>) -> Result<bool, CheckInterrupt> {
+pub(super) fn equal(
+    first: &Value,
+    second: &Value,
+    steps: &mut StepBudget<'_>,
+) -> Result<bool, CheckInterrupt> {
     steps.spend(1)?;
-    Ok(match (one, other) {
-        (Value::String(one), Value::String(other)) => {
-            steps.spend(one.len().min(other.len()) as u64 / 64)?;
-            one == other
+    Ok(match (first, second) {
+        (Value::String(first), Value::String(second)) => {
+            steps.spend(first.len().min(second.len()) as u64 / 64)?;
+            first == second
         }
-        (Value::Number(one), Value::Number(other)) => {
-            steps.spend((one.as_str().len() + other.as_str().len()) as u64 / 8)?;
-            decimal::compare(one, other).is_eq()
+        (Value::Number(first), Value::Number(second)) => {
+            steps.spend((first.as_str().len() + second.as_str().len()) as u64 / 8)?;
+            decimal::compare(first, second).is_eq()
         }
-        (Value::Array(one), Value::Array(other)) => {
-            one.len() == other.len()
-                && !any(one.iter().zip(other), |(one, other)| Ok(!equal(one, other, steps)?))?
+        (Value::Array(first), Value::Array(second)) => {
+            first.len() == second.len()
+                && !any(first.iter().zip(second), |(first, second)| Ok(!equal(first, second, steps)?))?
         }
-        (Value::Object(one), Value::Object(other)) => {
-            one.len() == other.len()
-                && !any(one, |(name, part)| {
+        (Value::Object(first), Value::Object(second)) => {
+            first.len() == second.len()
+                && !any(first, |(name, part)| {
                     steps.spend(1 + name.len() as u64 / 64)?;
-                    other.get(name).map_or(Ok(true), |twin| Ok(!equal(part, twin, steps)?))
+                    second.get(name).map_or(Ok(true), |twin| Ok(!equal(part, twin, steps)?))
                 })?
         }
-        _ => one == other,
+        _ => first == second,
     })
 }
 
 pub(super) fn are_unique(items: &[Value], steps: &mut StepBudget<'_>) -> Result<bool, CheckInterrupt> {
     let keys = RandomState::new();
-    let mut known: HashMap<u64, Vec<&Value>> = HashMap::new();
+    let mut items_by_digest: HashMap<u64, Vec<&Value>> = HashMap::new();
     for item in items {
-        let alike = known.entry(digest(item, &keys, steps)?).or_default();
+        let alike = items_by_digest.entry(digest(item, &keys, steps)?).or_default();
         if any(alike.iter(), |other| equal(item, other, steps))? {
             return Ok(false);
         }
@@ -65,19 +69,19 @@ fn digest(value: &Value, keys: &RandomState, steps: &mut StepBudget<'_>) -> Resu
             keys.hash_one((3, text))
         }
         Value::Array(items) => {
-            let mut all = keys.hash_one(4);
+            let mut hash = keys.hash_one(4);
             for item in items {
-                all = keys.hash_one((all, digest(item, keys, steps)?));
+                hash = keys.hash_one((hash, digest(item, keys, steps)?));
             }
-            all
+            hash
         }
         Value::Object(members) => {
-            let mut all = keys.hash_one(5);
+            let mut hash = keys.hash_one(5);
             for (name, part) in members {
                 steps.spend(1 + name.len() as u64 / 8)?;
-                all = all.wrapping_add(keys.hash_one((name, digest(part, keys, steps)?)));
+                hash = hash.wrapping_add(keys.hash_one((name, digest(part, keys, steps)?)));
             }
-            all
+            hash
         }
     })
 }

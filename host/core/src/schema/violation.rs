@@ -65,12 +65,12 @@ pub(super) fn unknown_member(
 ) -> Result<Option<String>, CheckInterrupt> {
     let Some((mut path, name, id)) = find_unknown(tree, tree.root, value, steps)? else { return Ok(None) };
     path.reverse();
-    let known = tree.node(id).members().into_iter().flat_map(|members| members.named.keys());
-    let mut known: Vec<&str> = known.map(String::as_str).collect();
-    known.sort_unstable();
-    let near = names::did_you_mean(name, known);
+    let member_names = tree.node(id).members().into_iter().flat_map(|members| members.named.keys());
+    let mut member_names: Vec<&str> = member_names.map(String::as_str).collect();
+    member_names.sort_unstable();
+    let suggestion = names::did_you_mean(name, member_names);
     Ok(Some(format!(
-        "unknown {noun} '{}'{}.{near}",
+        "unknown {noun} '{}'{}.{suggestion}",
         names::quoted(name, 64),
         location_suffix(&path.join("."))
     )))
@@ -101,15 +101,15 @@ fn find_unknown<'v>(
                 }
             }
         }
-        Value::Object(given) => {
+        Value::Object(object) => {
             let Some(members) = node.members() else { return Ok(None) };
-            steps.spend(given.len() as u64)?;
+            steps.spend(object.len() as u64)?;
             let closed = members.matching.is_empty()
-                && members.others.is_some_and(|others| tree.node(others).is_never());
-            if closed && let Some(name) = given.keys().find(|name| !members.named.contains_key(*name)) {
+                && members.others.is_some_and(|schema| tree.node(schema).is_never());
+            if closed && let Some(name) = object.keys().find(|name| !members.named.contains_key(*name)) {
                 return Ok(Some((Vec::new(), name, id)));
             }
-            for (name, part) in given {
+            for (name, part) in object {
                 let Some(below) = members.named.get(name) else { continue };
                 if let Some((mut path, unknown, id)) = find_unknown(tree, *below, part, steps)? {
                     path.push(name.clone());
@@ -124,11 +124,15 @@ fn find_unknown<'v>(
 
 pub(super) fn not_a_choice(choices: &[Value], value: &Value) -> String {
     let words: Vec<&str> = choices.iter().filter_map(Value::as_str).collect();
-    let near =
-        value.as_str().map(|given| names::did_you_mean(given, words.iter().copied())).unwrap_or_default();
+    let suggestion =
+        value.as_str().map(|text| names::did_you_mean(text, words.iter().copied())).unwrap_or_default();
     let listed = choices.iter().take(100).map(plain).collect::<Vec<_>>().join(", ");
-    let end = if near.is_empty() { "" } else { "." };
-    format!("must be one of {}, got {}{end}{near}", names::quoted(&listed, MAX_CHOICES), quoted_value(value))
+    let end = if suggestion.is_empty() { "" } else { "." };
+    format!(
+        "must be one of {}, got {}{end}{suggestion}",
+        names::quoted(&listed, MAX_CHOICES),
+        quoted_value(value)
+    )
 }
 
 fn plain(choice: &Value) -> String {

@@ -89,17 +89,16 @@ impl VectorBlock {
             return Vec::new();
         }
         let accept = |row| allowed.is_none_or(|rows| rows.contains(row));
-        let order = |one: &NearestRow, other: &NearestRow| {
-            other.cosine.total_cmp(&one.cosine).then_with(|| one.row.cmp(&other.row))
-        };
+        let order =
+            |a: &NearestRow, b: &NearestRow| b.cosine.total_cmp(&a.cosine).then_with(|| a.row.cmp(&b.row));
         // Holds up to twice the limit, so that dropping the farther half takes constant time per row.
         let (mut best, mut worst) = (Vec::<NearestRow>::new(), None);
         self.scan(query, accept, |row, cosine| {
-            let near = NearestRow { row, cosine };
-            if worst.is_some_and(|worst| order(&near, &worst).is_gt()) {
+            let candidate = NearestRow { row, cosine };
+            if worst.is_some_and(|worst| order(&candidate, &worst).is_gt()) {
                 return;
             }
-            best.push(near);
+            best.push(candidate);
             if best.len() >= limit.saturating_mul(2) {
                 let (_, last, _) = best.select_nth_unstable_by(limit - 1, order);
                 worst = Some(*last);

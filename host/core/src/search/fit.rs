@@ -85,7 +85,7 @@ impl FitScorer {
     /// Runs in linear time.
     pub fn best_passage(&self, text: &str) -> Option<Passage> {
         let text = text.to_lowercase();
-        let mut found: Vec<(usize, usize)> = Vec::new();
+        let mut matches: Vec<(usize, usize)> = Vec::new();
         for (word, stem) in self.stems.iter().enumerate() {
             let (mut line, mut counted, mut last) = (0, 0, None);
             for at in stem.positions(&text) {
@@ -93,27 +93,27 @@ impl FitScorer {
                 counted = at;
                 if last != Some(line) {
                     last = Some(line);
-                    found.push((line, word));
+                    matches.push((line, word));
                 }
-                if found.len() >= MAX_LINES_PER_WORD * (word + 1) {
+                if matches.len() >= MAX_LINES_PER_WORD * (word + 1) {
                     break;
                 }
             }
         }
-        found.sort_unstable();
+        matches.sort_unstable();
         let mut counts = vec![0_u32; self.stems.len()];
         let (mut from, mut distinct, mut best) = (0, 0, None);
-        for (line, word) in found.iter().copied() {
+        for (line, word) in matches.iter().copied() {
             distinct += u32::from(counts[word] == 0);
             counts[word] += 1;
-            while found[from].0 + PASSAGE_LINES <= line {
-                let dropped = found[from].1;
+            while matches[from].0 + PASSAGE_LINES <= line {
+                let dropped = matches[from].1;
                 counts[dropped] -= 1;
                 distinct -= u32::from(counts[dropped] == 0);
                 from += 1;
             }
-            if best.is_none_or(|(most, _, _)| distinct > most) {
-                best = Some((distinct, found[from].0, line));
+            if best.is_none_or(|(max_distinct, _, _)| distinct > max_distinct) {
+                best = Some((distinct, matches[from].0, line));
             }
         }
         let (distinct, first, last) = best?;

@@ -59,9 +59,9 @@ impl NameQuery {
 /// Normalizes a name: its [key](search_key) in lower case without whitespace, control characters, `_`, `-` and `.`.
 pub fn name_key(name: &str) -> String {
     let name = search_key(name);
-    let kept =
+    let characters =
         name.chars().filter(|c| !(c.is_whitespace() || c.is_control() || matches!(c, '_' | '-' | '.')));
-    kept.flat_map(char::to_lowercase).collect()
+    characters.flat_map(char::to_lowercase).collect()
 }
 
 #[cfg(test)]

@@ -86,12 +86,12 @@ pub struct ScriptRun {
 }
 
 pub fn script_runs(text: &str, limit: usize) -> Vec<ScriptRun> {
-    let mut found: Vec<ScriptRun> = Vec::new();
+    let mut results: Vec<ScriptRun> = Vec::new();
     if text.is_ascii() {
-        return found;
+        return results;
     }
     for (script, mut run) in runs(text) {
-        if found.len() >= limit {
+        if results.len() >= limit {
             break;
         }
         run.truncate(MAX_RUN);
@@ -106,11 +106,11 @@ pub fn script_runs(text: &str, limit: usize) -> Vec<ScriptRun> {
         let beginning = length < ngram_len(script);
         let any = script == ScriptKind::Bigrams && !beginning;
         let run = ScriptRun { text: run.into_iter().collect(), pieces, beginning, any };
-        if !found.contains(&run) {
-            found.push(run);
+        if !results.contains(&run) {
+            results.push(run);
         }
     }
-    found
+    results
 }
 
 const MAX_RUN: usize = 64;

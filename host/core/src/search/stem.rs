@@ -89,8 +89,8 @@ const STEP4_ENDINGS: [&str; 19] = [
 
 /// Replaces the first matching ending if `condition` accepts the text before it.
 fn replace_ending(word: &mut String, endings: &[(&str, &str)], condition: impl Fn(&str) -> bool) {
-    let found = endings.iter().find_map(|(ending, new)| Some((word.strip_suffix(ending)?.len(), new)));
-    if let Some((stem, new)) = found
+    let replacement = endings.iter().find_map(|(ending, new)| Some((word.strip_suffix(ending)?.len(), new)));
+    if let Some((stem, new)) = replacement
         && condition(&word[..stem])
     {
         word.truncate(stem);
@@ -99,9 +99,9 @@ fn replace_ending(word: &mut String, endings: &[(&str, &str)], condition: impl F
 }
 
 fn strip_last_ending(word: &mut String) {
-    let found = STEP4_ENDINGS.iter().find_map(|ending| Some((word.strip_suffix(ending)?, ending)));
-    let cut =
-        found.filter(|(stem, ending)| measure(stem) > 1 && (**ending != "ion" || stem.ends_with(['s', 't'])));
+    let candidate = STEP4_ENDINGS.iter().find_map(|ending| Some((word.strip_suffix(ending)?, ending)));
+    let cut = candidate
+        .filter(|(stem, ending)| measure(stem) > 1 && (**ending != "ion" || stem.ends_with(['s', 't'])));
     if let Some(cut) = cut.map(|(stem, _)| stem.len()) {
         word.truncate(cut);
     }

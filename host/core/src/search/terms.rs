@@ -92,19 +92,19 @@ pub(super) fn truncate_word(word: &str) -> String {
 /// `finetuning` finds `fine-tuning`.
 pub fn variants(text: &str) -> String {
     let text = search_key(text);
-    let mut found: Vec<String> = Vec::new();
+    let mut variants: Vec<String> = Vec::new();
     for compound in text.split(|c: char| !(c.is_alphanumeric() || c == '-')) {
         if compound.contains('-') && compound.split('-').filter(|part| !part.is_empty()).count() > 1 {
-            found.push(compound.replace('-', ""));
+            variants.push(compound.replace('-', ""));
         }
         for word in compound.split('-') {
             let parts = split_camel_case(word);
             if parts.len() > 1 {
-                found.extend(parts);
+                variants.extend(parts);
             }
         }
     }
-    found.join(" ")
+    variants.join(" ")
 }
 
 /// Calls `emit` with each term of a question or document for an in-memory index: lower case, stemmed, without stop

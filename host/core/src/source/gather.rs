@@ -37,14 +37,14 @@ pub async fn gather(
     sources: Vec<(Arc<dyn Source>, Map<String, Value>)>,
     last: &LastListings,
 ) -> Result<Vec<SourceListing>, ListingError> {
-    let asked = sources.into_iter().map(|(source, params)| async move {
+    let requests = sources.into_iter().map(|(source, params)| async move {
         let (listing, problem, pending) = match source.id() {
             SourceId::Gate(_) => (list_gate(&*source, &params).await?, None, None),
             SourceId::Server(_) => list_server(&*source, &params, last).await,
         };
         Ok(SourceListing { source, listing, params, problem, pending })
     });
-    join_all(asked).await.into_iter().collect()
+    join_all(requests).await.into_iter().collect()
 }
 
 /// Lists a gate. If it rejects the parameters, validates them against the gate's own schema for a consistent message.
@@ -58,13 +58,14 @@ async fn list_gate(source: &dyn Source, params: &Map<String, Value>) -> Result<A
         && let Ok(plain) = source.list(&Map::new()).await
     {
         let schema = &plain.params_schema;
-        let known = schema.get("properties").and_then(Value::as_object);
-        let known: Vec<&str> = known.into_iter().flat_map(Map::keys).map(String::as_str).collect();
-        let given = Value::Object(params.clone());
-        if let Err(invalid) = Schema::new(Arc::clone(schema)).check(&given, "parameter") {
-            reason = match params.keys().any(|name| !known.contains(&name.as_str())) {
-                true if known.is_empty() => format!("{invalid} It takes no parameters."),
-                true => format!("{invalid} There are: {}.", known.join(", ")),
+        let properties = schema.get("properties").and_then(Value::as_object);
+        let parameter_names: Vec<&str> =
+            properties.into_iter().flat_map(Map::keys).map(String::as_str).collect();
+        let value = Value::Object(params.clone());
+        if let Err(invalid) = Schema::new(Arc::clone(schema)).check(&value, "parameter") {
+            reason = match params.keys().any(|name| !parameter_names.contains(&name.as_str())) {
+                true if parameter_names.is_empty() => format!("{invalid} It takes no parameters."),
+                true => format!("{invalid} There are: {}.", parameter_names.join(", ")),
                 false => invalid.to_string(),
             };
         }
@@ -86,7 +87,7 @@ async fn list_server(
             lock(&last.0).insert(key, Arc::clone(&listing));
             return (listing, None, None);
         }
-        Ok(Err(pending)) => (pending.why.clone(), Some(pending)),
+        Ok(Err(pending)) => (pending.reason.clone(), Some(pending)),
         Err(fault) => (fault.in_one_line(), None),
     };
     let listing = lock(&last.0).get(&key).cloned().unwrap_or_default();

@@ -30,11 +30,11 @@ impl Listing {
     /// Removes hidden characters and counts them. Must run before [`Listing::check`], which refuses those that cannot
     /// be removed.
     pub fn clean(&mut self) {
-        let own = hidden_chars::strip_text(&mut self.name)
+        let own_count = hidden_chars::strip_text(&mut self.name)
             + hidden_chars::strip_text(&mut self.version)
             + hidden_chars::strip_text(&mut self.summary)
             + hidden_chars::strip_schema(Arc::make_mut(&mut self.params_schema));
-        let mut removed = vec![(String::new(), own)];
+        let mut removed = vec![(String::new(), own_count)];
         for tool in &mut self.tools {
             let tool = Arc::make_mut(tool);
             let count = hidden_chars::strip_text(&mut tool.description)
@@ -54,9 +54,9 @@ impl Listing {
             removed.push((names::quoted(&template.uri_template, 64), count));
         }
         for prompt in &mut self.prompts {
-            let own = [&mut prompt.title, &mut prompt.description].into_iter().flatten();
+            let texts = [&mut prompt.title, &mut prompt.description].into_iter().flatten();
             let arguments = prompt.arguments.iter_mut().filter_map(|argument| argument.description.as_mut());
-            let count = own.chain(arguments).map(hidden_chars::strip_text).sum();
+            let count = texts.chain(arguments).map(hidden_chars::strip_text).sum();
             removed.push((names::quoted(&prompt.name, 64), count));
         }
         self.removed.extend(removed.into_iter().filter(|(_, count)| *count > 0));
@@ -79,7 +79,7 @@ impl Listing {
                 .chain(output)
         });
         for (what, schema) in [("params-schema".to_owned(), &self.params_schema)].into_iter().chain(schemas) {
-            add_size(&mut sizes, Schema::measure(schema).map_err(|why| format!("{what} {why}"))?)?;
+            add_size(&mut sizes, Schema::measure(schema).map_err(|reason| format!("{what} {reason}"))?)?;
         }
         DocumentFormat::check_all(&self.formats)?;
         self.check_parts(|name| ExposedName::new(name).map(drop), UriTemplate::check)
@@ -98,8 +98,8 @@ impl Listing {
         check_schema_text("params-schema", &self.params_schema)?;
         let mut seen = HashSet::new();
         for tool in &self.tools {
-            check_name(&tool.name).map_err(|why| format!("tool name {why}"))?;
-            let bad = |why: InvalidValue| format!("tool '{}': {why}", tool.name);
+            check_name(&tool.name).map_err(|reason| format!("tool name {reason}"))?;
+            let bad = |reason: InvalidValue| format!("tool '{}': {reason}", tool.name);
             ensure!(seen.insert(&*tool.name), "tool '{}': is listed twice", tool.name);
             check_short_text("its description", &tool.description).map_err(bad)?;
             check_short_text("its title", tool.title.as_deref().unwrap_or_default()).map_err(bad)?;
@@ -107,7 +107,7 @@ impl Listing {
                 check_short_text("its meta", &serde_json::to_string(meta).unwrap_or_default())
                     .map_err(bad)?;
             }
-            icon::check_all(&tool.icons).map_err(|why| format!("tool '{}' {why}", tool.name))?;
+            icon::check_all(&tool.icons).map_err(|reason| format!("tool '{}' {reason}", tool.name))?;
             for (what, found) in
                 [("input", Some(&tool.input_schema)), ("output", tool.output_schema.as_ref())]
             {
@@ -125,7 +125,7 @@ impl Listing {
         let count = self.templates.len();
         ensure!(count <= MAX_TEMPLATES, "has {count} templates; the limit is {MAX_TEMPLATES}");
         for template in &self.templates {
-            let bad = |why| format!("template '{}' {why}", names::quoted(&template.uri_template, 128));
+            let bad = |reason| format!("template '{}' {reason}", names::quoted(&template.uri_template, 128));
             check(template).map_err(bad)?;
             check_short_text("the name of a template", &template.name)?;
             for text in [&template.title, &template.description, &template.mime_type].into_iter().flatten() {
@@ -140,13 +140,13 @@ impl Listing {
         ensure!(count <= MAX_PROMPTS, "lists {count} prompts; the limit is {MAX_PROMPTS}");
         let mut seen = HashSet::new();
         for prompt in &self.prompts {
-            check_name(&prompt.name).map_err(|why| format!("prompt name {why}"))?;
-            let bad = |why: InvalidValue| format!("prompt '{}' {why}", prompt.name);
+            check_name(&prompt.name).map_err(|reason| format!("prompt name {reason}"))?;
+            let bad = |reason: InvalidValue| format!("prompt '{}' {reason}", prompt.name);
             ensure!(seen.insert(&*prompt.name), "prompt '{}' is listed twice", prompt.name);
             prompt.check().map_err(bad)?;
-            let own = [&prompt.title, &prompt.description].into_iter().flatten();
+            let texts = [&prompt.title, &prompt.description].into_iter().flatten();
             for text in
-                own.chain(prompt.arguments.iter().filter_map(|argument| argument.description.as_ref()))
+                texts.chain(prompt.arguments.iter().filter_map(|argument| argument.description.as_ref()))
             {
                 check_short_text("the text of a prompt", text)?;
             }
@@ -199,9 +199,9 @@ fn check_schema_text(what: &str, schema: &Map<String, Value>) -> Result<(), Inva
 /// Returns the reason that a schema of a server's tool is checked only in part, as a clause.
 pub fn unreadable_part(tool: &ToolSpec) -> Option<String> {
     let schemas = [("input", Some(&tool.input_schema)), ("output", tool.output_schema.as_ref())];
-    schemas.into_iter().find_map(|(what, schema)| {
+    schemas.into_iter().find_map(|(kind, schema)| {
         let reason = Schema::unreadable_part(schema?)?;
-        Some(format!("tool '{}': its {what} schema {reason}", names::quoted(&tool.name, MAX_NAME_CHARS)))
+        Some(format!("tool '{}': its {kind} schema {reason}", names::quoted(&tool.name, MAX_NAME_CHARS)))
     })
 }
 

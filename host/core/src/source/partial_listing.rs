@@ -23,41 +23,45 @@ impl Listing {
     /// Adds what an earlier listing has and an incomplete list of this one lacks, up to the limits of listings. Tools
     /// are not added: the index keeps them.
     pub fn keep_earlier(&mut self, earlier: Self) {
-        let mut left = MAX_LISTING_BYTES;
+        let mut remaining = MAX_LISTING_BYTES;
         for list in self.incomplete.clone() {
             match list {
                 ServerList::Tools => {}
                 ServerList::Prompts => {
-                    extend(&mut self.prompts, &earlier.prompts, MAX_PROMPTS, &mut left, |one| &one.name);
+                    extend(&mut self.prompts, &earlier.prompts, MAX_PROMPTS, &mut remaining, |prompt| {
+                        &prompt.name
+                    });
                 }
                 ServerList::Resources => {
-                    let (links, known) = (&mut self.known_resources, &earlier.known_resources);
-                    extend(links, known, MAX_KNOWN_RESOURCES, &mut left, |one| &one.uri);
+                    let (links, earlier_links) = (&mut self.known_resources, &earlier.known_resources);
+                    extend(links, earlier_links, MAX_KNOWN_RESOURCES, &mut remaining, |link| &link.uri);
                 }
                 ServerList::Templates => {
-                    let (all, known) = (&mut self.templates, &earlier.templates);
-                    extend(all, known, MAX_TEMPLATES, &mut left, |one| &one.uri_template);
+                    let (templates, earlier_templates) = (&mut self.templates, &earlier.templates);
+                    extend(templates, earlier_templates, MAX_TEMPLATES, &mut remaining, |template| {
+                        &template.uri_template
+                    });
                 }
                 ServerList::Skills => {
-                    extend(&mut self.skills, &earlier.skills, MAX_SKILLS, &mut left, |one| &one.uri);
+                    extend(&mut self.skills, &earlier.skills, MAX_SKILLS, &mut remaining, |skill| &skill.uri);
                 }
             }
         }
     }
 }
 
-/// Appends the items whose key is new: up to `max` items in all, and at most `left` bytes of JSON.
+/// Appends the items whose key is new: up to `max` items in all, and at most `remaining` bytes of JSON.
 fn extend<T: Clone + Serialize, K: PartialEq + ?Sized>(
     items: &mut Vec<T>,
-    others: &[T],
+    earlier: &[T],
     max: usize,
-    left: &mut usize,
+    remaining: &mut usize,
     key: impl Fn(&T) -> &K,
 ) {
-    for other in others {
+    for other in earlier {
         let is_new = items.len() < max && items.iter().all(|item| key(item) != key(other));
-        if is_new && let Some(rest) = left.checked_sub(json::encoded_len(other)) {
-            *left = rest;
+        if is_new && let Some(rest) = remaining.checked_sub(json::encoded_len(other)) {
+            *remaining = rest;
             items.push(other.clone());
         }
     }

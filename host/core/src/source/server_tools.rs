@@ -88,18 +88,19 @@ impl ServerTools {
     fn shown_name(&self, tool: &ToolId) -> Option<String> {
         let name = tool.source.exposed_name(&tool.name).ok()?;
         let change = self.preset.tool_override(tool);
-        let shown = change.and_then(|change| change.name.as_deref()).unwrap_or(name.as_str());
+        let display_name = change.and_then(|change| change.name.as_deref()).unwrap_or(name.as_str());
         let is_hidden =
-            change.is_some_and(|change| change.hidden) || self.preset.denies(tool, shown).is_some();
-        (!is_hidden).then(|| shown.to_owned())
+            change.is_some_and(|change| change.hidden) || self.preset.denies(tool, display_name).is_some();
+        (!is_hidden).then(|| display_name.to_owned())
     }
 
     fn allows_spec(&self, tool: &ToolId, spec: &ToolSpec) -> bool {
         // Clients that have interfaces list the server itself.
         spec.is_for_models()
-            && self.shown_name(tool).is_some_and(|shown| {
+            && self.shown_name(tool).is_some_and(|display_name| {
                 let restriction = self.restriction.as_ref();
-                restriction.is_none_or(|limit| limit.access.allows(&pattern_names(tool, &shown), spec.effect))
+                restriction
+                    .is_none_or(|limit| limit.access.allows(&pattern_names(tool, &display_name), spec.effect))
             })
     }
 
@@ -111,9 +112,9 @@ impl ServerTools {
     /// Returns the names of the tools of a server that can be called.
     pub fn callable(&self, listed: &ServerListing) -> Arc<ToolNames> {
         let source = listed.source.id();
-        let known =
+        let cached_entry =
             self.restriction.as_ref().and_then(|limit| lock(&limit.callable).get(source.name()).cloned());
-        if let Some((_, names)) = known.filter(|(listing, _)| Arc::ptr_eq(listing, &listed.listing)) {
+        if let Some((_, names)) = cached_entry.filter(|(listing, _)| Arc::ptr_eq(listing, &listed.listing)) {
             return names;
         }
         let is_callable = |spec: &&Arc<ToolSpec>| {
@@ -122,8 +123,8 @@ impl ServerTools {
         let specs = listed.listing.tools.iter().filter(is_callable);
         let names = Arc::new(specs.map(|spec| Arc::clone(&spec.name)).collect::<ToolNames>());
         if let Some(limit) = &self.restriction {
-            let found = (Arc::clone(&listed.listing), Arc::clone(&names));
-            lock(&limit.callable).insert(Arc::clone(source.name()), found);
+            let new_entry = (Arc::clone(&listed.listing), Arc::clone(&names));
+            lock(&limit.callable).insert(Arc::clone(source.name()), new_entry);
         }
         names
     }
@@ -135,39 +136,41 @@ impl ServerTools {
         let server = listed.source.id().name();
         let id = |name: &Arc<str>| ToolId { source: listed.source.id().clone(), name: Arc::clone(name) };
         let allowed = |spec: &&Arc<ToolSpec>| self.allows_spec(&id(&spec.name), spec);
-        let found = listed.listing.tools.iter().find(|spec| &*spec.name == tool && allowed(spec));
-        let Some(spec) = found else {
-            let shown = listed.listing.tools.iter().filter(allowed);
-            let near = names::did_you_mean(tool, shown.map(|spec| &*spec.name));
+        let matching_spec = listed.listing.tools.iter().find(|spec| &*spec.name == tool && allowed(spec));
+        let Some(spec) = matching_spec else {
+            let visible_specs = listed.listing.tools.iter().filter(allowed);
+            let suggestion = names::did_you_mean(tool, visible_specs.map(|spec| &*spec.name));
             let tool = names::quoted(tool, 64);
-            return Err(Fault::not_found(format!("server '{server}' has no tool '{tool}'.{near}")));
+            return Err(Fault::not_found(format!("server '{server}' has no tool '{tool}'.{suggestion}")));
         };
-        if let Some((_, why)) = listed.quarantined.iter().find(|(held, _)| *held == *spec.name) {
-            return Err(Fault::denied(format!("tool '{tool}' of server '{server}' is quarantined: {why}"))
-                .hint(format!("To review and approve it, run: gatehouse servers review {server}")));
+        if let Some((_, reason)) = listed.quarantined.iter().find(|(held, _)| *held == *spec.name) {
+            return Err(Fault::denied(format!(
+                "tool '{tool}' of server '{server}' is quarantined: {reason}"
+            ))
+            .hint(format!("To review and approve it, run: gatehouse servers review {server}")));
         }
         let id = id(&spec.name);
-        let made = lock(&self.cached).get(&id).cloned();
+        let cached_entry = lock(&self.cached).get(&id).cloned();
         let is_of = |entry: &Arc<ToolEntry>| {
             Arc::ptr_eq(&entry.declared, spec) && Arc::ptr_eq(&entry.source, &listed.source)
         };
-        if let Some(entry) = made.filter(is_of) {
+        if let Some(entry) = cached_entry.filter(is_of) {
             return Ok(entry);
         }
         let entry = ToolEntry::from_listing(&self.preset, &listed.source, &listed.listing, spec, &NO_PARAMS)
             .map_err(|error| Fault::internal(error.to_string()))?
             .map(|mut entry| {
-                let shown = self.approvals.get(&entry.id).copied();
-                let own = approval::required_scope(&self.preset, &entry);
-                entry.approval = shown.into_iter().chain(own).min();
+                let exposed_scope = self.approvals.get(&entry.id).copied();
+                let own_scope = approval::required_scope(&self.preset, &entry);
+                entry.approval = exposed_scope.into_iter().chain(own_scope).min();
                 Arc::new(entry)
             })
             .ok_or_else(|| Fault::not_found(format!("server '{server}' has no tool '{tool}'")))?;
-        let mut made = lock(&self.cached);
-        if made.len() >= MAX_CACHED_ENTRIES {
-            made.clear();
+        let mut cache = lock(&self.cached);
+        if cache.len() >= MAX_CACHED_ENTRIES {
+            cache.clear();
         }
-        made.insert(id, Arc::clone(&entry));
+        cache.insert(id, Arc::clone(&entry));
         Ok(entry)
     }
 

@@ -38,15 +38,15 @@ impl ByteBudget {
     }
 
     fn take(&self, bytes: usize) -> bool {
-        let less = |left: usize| left.checked_sub(bytes);
+        let less = |remaining: usize| remaining.checked_sub(bytes);
         if self.0.remaining.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_err() {
             return false;
         }
-        let taken = self.0.parent.as_ref().is_none_or(|parent| parent.take(bytes));
-        if !taken {
+        let has_room = self.0.parent.as_ref().is_none_or(|parent| parent.take(bytes));
+        if !has_room {
             self.0.remaining.fetch_add(bytes, Ordering::Relaxed);
         }
-        taken
+        has_room
     }
 
     fn release(&self, bytes: usize) {
@@ -61,11 +61,11 @@ impl ByteReservation {
     /// Adds `bytes`. Returns `false` and adds nothing if the budget has too few left.
     #[must_use]
     pub fn take(&mut self, bytes: usize) -> bool {
-        let taken = self.budget.take(bytes);
-        if taken {
+        let has_room = self.budget.take(bytes);
+        if has_room {
             self.bytes += bytes;
         }
-        taken
+        has_room
     }
 
     /// Changes the size to `bytes`. Returns `false` and keeps the old size if the budget has too few left.

@@ -129,10 +129,10 @@ mod tests {
     #[tokio::test]
     async fn abandoned_work_is_notified_and_a_panic_is_a_fault() {
         let (sender, ended) = mpsc::channel();
-        let (began, begun) = oneshot::channel();
+        let (start_sender, start_receiver) = oneshot::channel();
         let alone = source("alone-test");
         let waiting = run(&Principal::Local, &alone, move |abandoned| {
-            let _ = began.send(());
+            let _ = start_sender.send(());
             while !abandoned() {
                 thread::yield_now();
             }
@@ -141,7 +141,7 @@ mod tests {
         tokio::select! {
             biased;
             _ = waiting => unreachable!("it waits to be abandoned"),
-            _ = begun => {}
+            _ = start_receiver => {}
         }
         assert_eq!(ended.recv(), Ok("ended"));
         let panicked =

@@ -25,9 +25,9 @@ impl Decimal {
         let (is_negative, text) = text.strip_prefix('-').map_or((false, text.as_str()), |text| (true, text));
         let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-        let all = format!("{whole}{fraction}");
-        let significant = all.trim_start_matches('0');
-        let leading = (all.len() - significant.len()) as i64;
+        let all_digits = format!("{whole}{fraction}");
+        let significant = all_digits.trim_start_matches('0');
+        let leading = (all_digits.len() - significant.len()) as i64;
         let digits = significant.trim_end_matches('0').to_owned();
         if digits.is_empty() {
             return Self { is_negative: false, digits, point: 0 };

@@ -7,14 +7,14 @@
 pub struct InvalidValue(String);
 
 impl From<String> for InvalidValue {
-    fn from(why: String) -> Self {
-        Self(why)
+    fn from(reason: String) -> Self {
+        Self(reason)
     }
 }
 
 impl From<&str> for InvalidValue {
-    fn from(why: &str) -> Self {
-        Self(why.to_owned())
+    fn from(reason: &str) -> Self {
+        Self(reason.to_owned())
     }
 }
 

@@ -181,8 +181,8 @@ mod tests {
         let mut reader = JsonReader::new(&budget);
         let third = format!("[{}0]", "0,".repeat(MAX_VALUES / 3));
         assert!(reader.parse(&third).is_ok() && reader.parse(&third).is_ok());
-        let why = reader.parse(&third).expect_err("too many").to_string();
-        assert!(why.starts_with("has more than 500000 values"), "{why}");
+        let reason = reader.parse(&third).expect_err("too many").to_string();
+        assert!(reason.starts_with("has more than 500000 values"), "{reason}");
         assert!(JsonReader::new(&budget).parse(&third).is_ok(), "another message");
     }
 
@@ -191,8 +191,8 @@ mod tests {
         let budget = ByteBudget::new(1 << 20);
         let objects = format!("[{}0]", "{\"a\":0},".repeat(4_000));
         assert!(objects.len() < 50_000);
-        let why = JsonReader::new(&budget).parse(&objects).expect_err("too large").to_string();
-        assert!(why.contains("MiB as JSON"), "{why}");
+        let reason = JsonReader::new(&budget).parse(&objects).expect_err("too large").to_string();
+        assert!(reason.contains("MiB as JSON"), "{reason}");
         let prose = format!("\"{}\"", "{\\\"a\\\": [0, 1]}, ".repeat(20_000));
         assert!(JsonReader::new(&budget).parse(&prose).is_ok(), "punctuation in a string does not count");
     }

@@ -12,7 +12,7 @@ pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -
     let wrong = start(wrong);
     let scored = candidates.into_iter().map(|name| (strsim::jaro_winkler(&wrong, &start(name)), name));
     let similar = scored.filter(|(score, _)| *score >= MIN_SIMILARITY);
-    similar.min_by(|(one, _), (other, _)| other.total_cmp(one)).map(|(_, name)| name)
+    similar.min_by(|(a, _), (b, _)| b.total_cmp(a)).map(|(_, name)| name)
 }
 
 /// Returns ` Did you mean 'x'?`, to append to a sentence, or an empty string.
@@ -23,11 +23,11 @@ pub fn did_you_mean<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a st
 /// Returns at most `limit` characters of `text`, with control and hidden characters as spaces and an ellipsis if cut.
 pub fn quoted(text: &str, limit: usize) -> String {
     let visible = |c: char| if c.is_control() || hidden_chars::is_hidden(c) { ' ' } else { c };
-    let mut shown: String = text.chars().take(limit).map(visible).collect();
+    let mut display_text: String = text.chars().take(limit).map(visible).collect();
     if text.chars().nth(limit).is_some() {
-        shown.push('…');
+        display_text.push('…');
     }
-    shown
+    display_text
 }
 
 /// Splits an identifier such as `getHTTPResponse2` or `get_http-response` into words with spaces. Keeps the case, drops

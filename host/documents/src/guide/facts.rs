@@ -52,8 +52,8 @@ impl GuideFacts {
     pub(super) fn from_stored(path: &str, text: &str) -> Self {
         let head = prefix(text, MAX_COUNTED_BYTES);
         let lines: Vec<&str> = head.split_inclusive('\n').collect();
-        let found = headings(kinds::kind(path).unwrap_or(FileKind::Plain), head, &lines);
-        let titles: Vec<String> = found.into_iter().take(20).map(|heading| heading.title).collect();
+        let headings = headings(kinds::kind(path).unwrap_or(FileKind::Plain), head, &lines);
+        let titles: Vec<String> = headings.into_iter().take(20).map(|heading| heading.title).collect();
         Self::new(path, text, &titles)
     }
 }
@@ -138,14 +138,14 @@ pub(super) fn repository_terms(facts: &[GuideFacts]) -> (Vec<String>, Vec<String
             *entry.2.entry(word).or_default() += count;
         }
     }
-    let all = facts.len() as f64;
+    let document_count = facts.len() as f64;
     let fewest = if facts.len() > 20 { 2 } else { 1 };
     let scored = spread.values().filter(|(documents, ..)| *documents >= fewest);
     let mut scored: Vec<(f64, &str)> = scored
         .filter_map(|(documents, weight, spellings)| {
             let spelled =
                 spellings.iter().max_by_key(|(word, count)| (**count, std::cmp::Reverse(**word)))?;
-            let rare = (1.0 + all / f64::from(*documents)).ln();
+            let rare = (1.0 + document_count / f64::from(*documents)).ln();
             Some((weight * rare, *spelled.0))
         })
         .collect();

@@ -35,7 +35,7 @@ pub(super) fn markdown(parts: &GuideParts, by: &str) -> String {
     let list = |words: &[String]| words.iter().take(24).map(|word| code(word)).collect::<Vec<_>>().join(", ");
     let terms = [("Words", &parts.words), ("Names", &parts.names)];
     let terms = terms.into_iter().filter(|(_, words)| !words.is_empty());
-    section("Search terms", terms.map(|(what, words)| format!("- {what}: {}", list(words))).collect());
+    section("Search terms", terms.map(|(label, words)| format!("- {label}: {}", list(words))).collect());
     section("Tested queries", pairs(&parts.queries, 10, |path| format!(" finds {}", code(path))));
     lines.truncate(MAX_LINES - 2);
     lines.extend([String::new(), one_line(by, 300)]);
@@ -44,7 +44,7 @@ pub(super) fn markdown(parts: &GuideParts, by: &str) -> String {
 
 /// Lists at most `limit` pairs; `right` formats the right side.
 fn pairs(pairs: &[(String, String)], limit: usize, right: impl Fn(&str) -> String) -> Vec<String> {
-    let line = |(left, text): &(String, String)| format!("- {}{}", code(left), right(text));
+    let line = |(label, text): &(String, String)| format!("- {}{}", code(label), right(text));
     pairs.iter().take(limit).map(line).collect()
 }
 

@@ -179,15 +179,15 @@ fn queries(key: &[&GuideFacts], words: &[String], names: &[String]) -> Vec<Strin
     let headings = headings.filter(|title| (2..=7).contains(&title.split_whitespace().count()));
     let pairs = words.chunks(2).map(|pair| pair.join(" "));
     let plain = |text: &String| {
-        let kept: String =
+        let plain_text: String =
             text.chars().map(|c| if c.is_alphanumeric() || "_-".contains(c) { c } else { ' ' }).collect();
-        one_line(&kept, 60).to_lowercase()
+        one_line(&plain_text, 60).to_lowercase()
     };
-    let mut found: Vec<String> = headings.take(24).map(plain).collect();
-    found.extend(names.iter().take(4).cloned());
-    found.extend(pairs.take(8));
-    found.retain(|query| !query.is_empty());
-    found
+    let mut queries: Vec<String> = headings.take(24).map(plain).collect();
+    queries.extend(names.iter().take(4).cloned());
+    queries.extend(pairs.take(8));
+    queries.retain(|query| !query.is_empty());
+    queries
 }
 
 #[cfg(test)]

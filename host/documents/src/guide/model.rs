@@ -24,12 +24,12 @@ const SYSTEM: &str = "You write the navigation guide of a repository of document
 /// Returns the parts and the model's name. The error is the reason, as part of a sentence.
 pub(super) async fn parts(
     llm: &dyn Llm,
-    own: &GuideParts,
+    local_parts: &GuideParts,
     paths: &[String],
 ) -> Result<(GuideParts, String), String> {
     let facts = json!({
-        "name": own.name, "facts": own.facts, "in_its_own_words": own.purpose, "layout": own.layout,
-        "documents": own.key, "words": own.words, "names": own.names,
+        "name": local_parts.name, "facts": local_parts.facts, "in_its_own_words": local_parts.purpose, "layout": local_parts.layout,
+        "documents": local_parts.key, "words": local_parts.words, "names": local_parts.names,
     });
     let prompt = ModelPrompt {
         system: Some(SYSTEM.to_owned()),
@@ -45,12 +45,12 @@ pub(super) async fn parts(
         .complete(prompt, &|_| {})
         .await
         .map_err(|fault| format!("the model failed ({})", fault.message))?;
-    if let Some(why) = done.cut_short {
-        return Err(format!("{} was cut short ({why})", done.model));
+    if let Some(reason) = done.cut_short {
+        return Err(format!("{} was cut short ({reason})", done.model));
     }
     let value = parse_answer(&done.text)
         .ok_or_else(|| format!("{} did not answer in the requested format", done.model))?;
-    let parts = parse_parts(&value, own, paths);
+    let parts = parse_parts(&value, local_parts, paths);
     let parts = parts.ok_or_else(|| format!("{} omitted required parts of the guide", done.model))?;
     Ok((parts, done.model))
 }
@@ -62,35 +62,35 @@ fn parse_answer(text: &str) -> Option<Value> {
 }
 
 /// Drops unknown paths. Returns `None` if a required part is missing.
-fn parse_parts(value: &Value, own: &GuideParts, paths: &[String]) -> Option<GuideParts> {
+fn parse_parts(value: &Value, local_parts: &GuideParts, paths: &[String]) -> Option<GuideParts> {
     let list = |key: &str| -> Vec<String> {
         let texts = value[key].as_array().into_iter().flatten().filter_map(Value::as_str);
         texts.filter(|text| !text.trim().is_empty()).map(str::to_owned).take(12).collect()
     };
-    let known: HashSet<&str> = paths.iter().map(String::as_str).collect();
+    let path_set: HashSet<&str> = paths.iter().map(String::as_str).collect();
     let mut seen = HashSet::new();
-    let key = value["key_documents"].as_array()?.iter().filter_map(|one| {
-        let path = one["path"].as_str().filter(|path| known.contains(path))?;
-        seen.insert(path).then(|| (path.to_owned(), one["about"].as_str().unwrap_or_default().to_owned()))
+    let key = value["key_documents"].as_array()?.iter().filter_map(|item| {
+        let path = item["path"].as_str().filter(|path| path_set.contains(path))?;
+        seen.insert(path).then(|| (path.to_owned(), item["about"].as_str().unwrap_or_default().to_owned()))
     });
     let key: Vec<_> = key.take(20).collect();
     let (purpose, when) = (list("purpose"), list("when"));
-    let names_others = |text: &String| text.split_whitespace().any(|word| is_unknown_path(word, &known));
+    let names_others = |text: &String| text.split_whitespace().any(|word| is_unknown_path(word, &path_set));
     let whole = !purpose.is_empty() && !when.is_empty() && !key.is_empty();
     whole.then(|| GuideParts {
         purpose: purpose.into_iter().filter(|text| !names_others(text)).collect(),
         when: when.into_iter().filter(|text| !names_others(text)).collect(),
         key,
         wanted_queries: list("queries"),
-        ..own.clone()
+        ..local_parts.clone()
     })
 }
 
-/// Returns true if the word looks like a path that is not in `known`.
-fn is_unknown_path(word: &str, known: &HashSet<&str>) -> bool {
+/// Returns true if the word looks like a path that is not in `path_set`.
+fn is_unknown_path(word: &str, path_set: &HashSet<&str>) -> bool {
     let word = word.trim_matches(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-')));
     let path = word.contains('/') && word.rsplit('/').next().is_some_and(|name| name.contains('.'));
-    path && !word.contains("//") && !known.contains(word)
+    path && !word.contains("//") && !path_set.contains(word)
 }
 
 fn schema() -> Value {

@@ -97,13 +97,13 @@ async fn answers_of_a_model_are_checked() {
 async fn guide_falls_back_to_content_if_the_model_fails() {
     let invented =
         json!({"purpose": ["x"], "when": ["y"], "key_documents": [{"path": "no.md"}], "queries": []});
-    for (answer, why) in [
+    for (answer, reason) in [
         (Err(Fault::exhausted("no quota")), "the model failed (no quota)"),
         (Ok("I cannot".to_owned()), "mock/one did not answer in the requested format"),
         (Ok(invented.to_string()), "mock/one omitted required parts of the guide"),
     ] {
         let guide = written(Some(answer)).await;
-        assert_eq!(guide.author_line, format!("Generated from the content only: {why}."));
+        assert_eq!(guide.author_line, format!("Generated from the content only: {reason}."));
         assert!(guide.text.contains("> A handbook of herbs"));
     }
 }

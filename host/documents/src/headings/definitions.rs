@@ -16,13 +16,13 @@ const DEFINITION_KEYWORDS: [&str; 27] = split_list(
 
 /// Returns the lines that define an item, by patterns that work for most languages, with a level by indentation.
 pub(super) fn definitions(lines: &[&str]) -> Vec<Heading> {
-    let found = lines.iter().enumerate().filter_map(|(index, line)| {
+    let headings = lines.iter().enumerate().filter_map(|(index, line)| {
         // Skip very long lines.
         let text = Some(line.trim()).filter(|text| text.len() <= 400)?;
         let title = definition(text)?;
         Heading::new(index, depth(line) + 1, title)
     });
-    found.collect()
+    headings.collect()
 }
 
 /// A tab or up to four spaces is one level.
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn indentation_sets_the_heading_level() {
         let found = definitions(&["class A:", "    def b(self):", "  def c(self)", "x = 1"]);
-        let told: Vec<_> = found.iter().map(|one| (one.line, one.level, one.title.as_str())).collect();
-        assert_eq!(told, [(0, 1, "class A"), (1, 2, "def b(self)"), (2, 2, "def c(self)")]);
+        let outline: Vec<_> = found.iter().map(|one| (one.line, one.level, one.title.as_str())).collect();
+        assert_eq!(outline, [(0, 1, "class A"), (1, 2, "def b(self)"), (2, 2, "def c(self)")]);
     }
 }

@@ -16,7 +16,7 @@ pub(super) fn headings(text: &str) -> Vec<Heading> {
     let front = FrontMatter::from_text(text);
     let start = front.as_ref().map_or(0, |front| front.end);
     let mut lines = LineNumbers { text, at: 0, line: 0 };
-    let mut found = Vec::new();
+    let mut headings = Vec::new();
     let mut open: Option<(usize, HeadingLevel, String)> = None;
     let mut page: Option<(usize, usize)> = None;
     for (event, range) in
@@ -28,7 +28,7 @@ pub(super) fn headings(text: &str) -> Vec<Heading> {
             Event::End(TagEnd::Heading(_)) => {
                 let Some((at, level, title)) = open.take() else { continue };
                 if title.len() <= MAX_TITLE_BYTES && !is_module_line(text, at) {
-                    found.extend(Heading::new(lines.line_of(at), level as usize, &title));
+                    headings.extend(Heading::new(lines.line_of(at), level as usize, &title));
                 }
             }
             Event::Text(part) | Event::Code(part) => {
@@ -44,18 +44,18 @@ pub(super) fn headings(text: &str) -> Vec<Heading> {
             Event::Start(Tag::HtmlBlock) => page = Some((at, start + range.end)),
             Event::End(TagEnd::HtmlBlock) => {
                 if let Some((at, end)) = page.take() {
-                    found.extend(html_heading(&text[at..end], lines.line_of(at)));
+                    headings.extend(html_heading(&text[at..end], lines.line_of(at)));
                 }
             }
             _ => {}
         }
     }
     if let Some(title) = front.and_then(|front| front.title)
-        && found.iter().all(|heading| heading.level > 1)
+        && headings.iter().all(|heading| heading.level > 1)
     {
-        found.splice(0..0, Heading::new(0, 1, &title));
+        headings.splice(0..0, Heading::new(0, 1, &title));
     }
-    found
+    headings
 }
 
 /// Lists and quotes within each other. For more, the parser takes time by the square of their number.

@@ -4,7 +4,7 @@ use super::Heading;
 
 /// Finds titles with an underline and possibly an overline. Each style gets the next level when it first appears.
 pub(super) fn rst(lines: &[&str]) -> Vec<Heading> {
-    let mut found = Vec::new();
+    let mut headings = Vec::new();
     let mut styles: Vec<(char, bool)> = Vec::new();
     let mut table_end = 0;
     for index in 1..lines.len() {
@@ -27,13 +27,13 @@ pub(super) fn rst(lines: &[&str]) -> Vec<Heading> {
             continue;
         }
         let style = (mark, over);
-        let level = styles.iter().position(|known| *known == style).unwrap_or_else(|| {
+        let level = styles.iter().position(|other| *other == style).unwrap_or_else(|| {
             styles.push(style);
             styles.len() - 1
         });
-        found.extend(Heading::new(index - 1, level + 1, title));
+        headings.extend(Heading::new(index - 1, level + 1, title));
     }
-    found
+    headings
 }
 
 /// Longer tables are not recognized, because each rule looks for its end.
@@ -60,7 +60,7 @@ fn adornment(line: &str) -> Option<char> {
 
 /// Finds `== Title`, `## Title`, and titles with an underline, outside of delimited blocks.
 pub(super) fn asciidoc(lines: &[&str]) -> Vec<Heading> {
-    let mut found = Vec::new();
+    let mut headings = Vec::new();
     let mut block = None;
     for (index, line) in lines.iter().enumerate() {
         let text = line.trim_end();
@@ -70,7 +70,7 @@ pub(super) fn asciidoc(lines: &[&str]) -> Vec<Heading> {
             continue;
         }
         if let Some((title, level)) = underlined(lines, index) {
-            found.extend(Heading::new(index - 1, level, title));
+            headings.extend(Heading::new(index - 1, level, title));
             continue;
         }
         block = delimiter(text);
@@ -79,10 +79,10 @@ pub(super) fn asciidoc(lines: &[&str]) -> Vec<Heading> {
         if block.is_none() && (1..=6).contains(&level) && text[level..].starts_with(' ') {
             let title = text[level..].trim();
             let symmetric = title.strip_suffix(&text[..level]).filter(|title| title.ends_with(' '));
-            found.extend(Heading::new(index, level, symmetric.unwrap_or(title)));
+            headings.extend(Heading::new(index, level, symmetric.unwrap_or(title)));
         }
     }
-    found
+    headings
 }
 
 /// Returns what ends the block that a line begins.

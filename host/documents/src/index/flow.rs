@@ -43,34 +43,41 @@ pub(super) struct IndexRun<'a> {
 type FileBatch = Vec<(String, Result<NewDocument, NoDocument>)>;
 
 impl IndexRun<'_> {
-    /// Reads all files and stores those whose hash is not `known`. Returns the stored paths without a document in the
+    /// Reads all files and stores those whose hash is not in `stored_hashes`. Returns the stored paths without a document in the
     /// directory, and facts of the new documents.
     pub(super) async fn store_files(
         self,
         root: &Path,
         files: Vec<String>,
-        known: HashMap<String, String>,
+        stored_hashes: HashMap<String, String>,
         converters: &[Converter],
     ) -> Result<(UnseenPaths, Vec<GuideFacts>), Fault> {
         let total = files.len();
         (self.progress)(IndexProgress { done: 0, total });
-        let mut unseen: UnseenPaths = known.keys().cloned().collect();
-        let known = Arc::new(known);
+        let mut unseen: UnseenPaths = stored_hashes.keys().cloned().collect();
+        let stored_hashes = Arc::new(stored_hashes);
         let (batches, mut stored) = mpsc::channel::<FileBatch>(1);
         let on_read = |done| (self.progress)(IndexProgress { done, total });
-        let reading =
-            read_all(root, files, Arc::clone(&known), converters.into(), batches, &on_read, self.cancel)
-                .map(Ok);
+        let reading = read_all(
+            root,
+            files,
+            Arc::clone(&stored_hashes),
+            converters.into(),
+            batches,
+            &on_read,
+            self.cancel,
+        )
+        .map(Ok);
         let storing = async {
             let mut facts = Vec::new();
             while let Some(batch) = stored.recv().await {
                 let mut files = Vec::new();
                 for (path, read) in batch {
                     let document = record(self.report, &mut unseen, path, read);
-                    let Some(NewDocument { file, facts: found, .. }) = document else { continue };
+                    let Some(NewDocument { file, facts: file_facts, .. }) = document else { continue };
                     self.report.bytes += file.text.len() as u64;
                     self.report.tokens += u64::from(file.tokens);
-                    facts.extend(found);
+                    facts.extend(file_facts);
                     files.push(file);
                 }
                 if !files.is_empty() {
@@ -97,14 +104,14 @@ fn record(
 ) -> Option<NewDocument> {
     match read {
         Err(NoDocument::Gone) => {}
-        Err(NoDocument::Skipped(why)) => report.skipped.add(path, why),
+        Err(NoDocument::Skipped(reason)) => report.skipped.add(path, reason),
         Err(NoDocument::Unchanged) => {
             unseen.remove(&path);
             report.unchanged += 1;
         }
-        Err(NoDocument::Unreadable(why)) => {
+        Err(NoDocument::Unreadable(reason)) => {
             unseen.remove(&path);
-            report.skipped.add(path, why);
+            report.skipped.add(path, reason);
         }
         Ok(mut document) => {
             let count = if unseen.remove(&path) { &mut report.updated } else { &mut report.added };
@@ -121,7 +128,7 @@ fn record(
 async fn read_all(
     root: &Path,
     files: Vec<String>,
-    known: Arc<HashMap<String, String>>,
+    stored_hashes: Arc<HashMap<String, String>>,
     converters: Arc<[Converter]>,
     batches: mpsc::Sender<FileBatch>,
     on_read: &(dyn Fn(usize) + Sync),
@@ -131,14 +138,15 @@ async fn read_all(
     let stride = files.len().div_ceil(guide::MAX_FACTS).max(1);
     let root: Arc<Path> = root.into();
     let jobs = files.into_iter().enumerate().map(|(index, path)| {
-        let (root, known, converters) = (Arc::clone(&root), Arc::clone(&known), Arc::clone(&converters));
+        let (root, stored_hashes, converters) =
+            (Arc::clone(&root), Arc::clone(&stored_hashes), Arc::clone(&converters));
         let with_facts = index % stride == 0;
         let cancel = cancel.clone();
         async move {
             let work = path.clone();
             let job = move || {
-                let known = known.get(&work).map(String::as_str);
-                convert_file(&root, &work, known, with_facts, (&converters, &cancel))
+                let stored_hash = stored_hashes.get(&work).map(String::as_str);
+                convert_file(&root, &work, stored_hash, with_facts, (&converters, &cancel))
             };
             (path, tokio::task::spawn_blocking(job).await)
         }

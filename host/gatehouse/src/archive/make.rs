@@ -43,7 +43,7 @@ pub(crate) fn make(state: &Path, target: &Path, force: bool) -> Result<ArchiveSu
     if !force && target.symlink_metadata().is_ok() {
         bail!("{} already exists; name another file, or add --force", target.display());
     }
-    if !DataFile::ALL.iter().any(|kept| state.join(kept.file()).exists())
+    if !DataFile::ALL.iter().any(|data_file| state.join(data_file.file()).exists())
         && !FOLDERS.iter().any(|folder| state.join(folder).exists())
     {
         bail!("there is nothing to back up in {}", state.display());
@@ -52,29 +52,30 @@ pub(crate) fn make(state: &Path, target: &Path, force: bool) -> Result<ArchiveSu
     let failed = |error: io::Error| io_message("written", target, error) + "; no file was written";
     // Shared locks keep a restore out until this is done.
     let _locks = DataFile::ALL
-        .map(|kept| DatabaseLock::lock_shared(kept, &state.join(kept.file())))
+        .map(|data_file| DatabaseLock::lock_shared(data_file, &state.join(data_file.file())))
         .into_iter()
         .collect::<Result<Vec<_>, _>>()?;
     // Work in a private directory. First remove those of killed backups.
     sweep(folder);
     let work = ScratchFolder::new_in(folder).map_err(failed)?;
     let databases = gatehouse_stores::copy(state, work.path()).map_err(|fault| {
-        let (target, why) = (target.display(), fault.in_one_line());
-        format!("{target}: the databases cannot be copied: {why}; no file was written")
+        let (target, reason) = (target.display(), fault.in_one_line());
+        format!("{target}: the databases cannot be copied: {reason}; no file was written")
     })?;
     // The file has mode 0600, because it contains private data of gates.
     let archive = tempfile::NamedTempFile::new_in(work.path()).map_err(failed)?;
     let scratch = tempfile::tempfile_in(work.path()).map_err(failed)?;
     let tar = Builder::new(archive.as_file().try_clone().map_err(failed)?);
     let mut writer = ArchiveWriter { tar, files: BTreeMap::new(), left_out: Vec::new(), scratch };
-    for (kept, _) in &databases {
-        let file = File::open(work.path().join(kept.file())).map_err(failed)?;
-        writer.file(kept.file(), 0o600, file).map_err(failed)?;
+    for (data_file, _) in &databases {
+        let file = File::open(work.path().join(data_file.file())).map_err(failed)?;
+        writer.file(data_file.file(), 0o600, file).map_err(failed)?;
     }
     for folder in FOLDERS {
         add_tree(&mut writer, &state.join(folder), folder).map_err(failed)?;
     }
-    let databases = databases.into_iter().map(|(kept, schema)| (kept.file().to_owned(), schema)).collect();
+    let databases =
+        databases.into_iter().map(|(data_file, schema)| (data_file.file().to_owned(), schema)).collect();
     let manifest = writer.finish(databases).map_err(failed)?;
     archive.as_file().sync_all().map_err(failed)?;
     let bytes = archive.as_file().metadata().map_err(failed)?.len();
@@ -110,8 +111,8 @@ impl ArchiveWriter {
         Ok(())
     }
 
-    fn leave_out(&mut self, path: &str, why: impl std::fmt::Display) {
-        self.left_out.push(format!("{path}: {why}"));
+    fn leave_out(&mut self, path: &str, reason: impl std::fmt::Display) {
+        self.left_out.push(format!("{path}: {reason}"));
     }
 
     fn finish(mut self, databases: BTreeMap<String, i64>) -> io::Result<ArchiveManifest> {
@@ -189,7 +190,7 @@ fn below(writer: &mut ArchiveWriter, folder: &OwnedFd, name: &str, depth: usize)
         let path = format!("{name}/{shown}");
         match one(writer, folder, &entry, &path, depth) {
             Ok(()) | Err(CopyError::Gone) => {}
-            Err(CopyError::Skipped(why)) => writer.leave_out(&path, why),
+            Err(CopyError::Skipped(reason)) => writer.leave_out(&path, reason),
             Err(CopyError::Target(error)) => return Err(error),
         }
     }
@@ -222,7 +223,7 @@ fn one(
     path: &str,
     depth: usize,
 ) -> Result<(), CopyError> {
-    let skipped = |why: &str| CopyError::Skipped(why.to_owned());
+    let skipped = |reason: &str| CopyError::Skipped(reason.to_owned());
     let about = statat(folder, entry, AtFlags::SYMLINK_NOFOLLOW)?;
     match FileType::from_raw_mode(about.st_mode) {
         FileType::Directory if depth == 0 => {

@@ -78,12 +78,13 @@ pub(crate) fn restore_archive(
     state: &Path,
     force: bool,
 ) -> Result<ArchiveManifest, PlainError> {
-    let there: Vec<&str> = names().filter(|name| state.join(name).symlink_metadata().is_ok()).collect();
-    if !force && !there.is_empty() {
+    let existing_names: Vec<&str> =
+        names().filter(|name| state.join(name).symlink_metadata().is_ok()).collect();
+    if !force && !existing_names.is_empty() {
         bail!(
             "{} already contains {}; save that with `gatehouse backup`, and add --force to replace it",
             state.display(),
-            there.join(", ")
+            existing_names.join(", ")
         );
     }
     let failed = |error: io::Error| io_message("written", state, error) + "; nothing was changed";
@@ -120,11 +121,12 @@ fn lock_exclusively(state: &Path) -> Result<Vec<DatabaseLock>, PlainError> {
             let place = host.facts.address.map_or("over stdio".into(), |address| format!("on {address}"));
             format!("process {} {place}", host.facts.pid)
         };
-        let (state, each) = (state.display(), hosts.iter().map(place).collect::<Vec<_>>().join(", "));
-        bail!("hosts are running on {state}: {each}. Stop them first");
+        let (state, processes) = (state.display(), hosts.iter().map(place).collect::<Vec<_>>().join(", "));
+        bail!("hosts are running on {state}: {processes}. Stop them first");
     }
-    let locks =
-        DataFile::ALL.iter().map(|kept| DatabaseLock::lock_exclusive(*kept, &state.join(kept.file())));
+    let locks = DataFile::ALL
+        .iter()
+        .map(|data_file| DatabaseLock::lock_exclusive(*data_file, &state.join(data_file.file())));
     Ok(locks.collect::<Result<_, _>>()?)
 }
 

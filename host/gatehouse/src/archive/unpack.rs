@@ -28,7 +28,8 @@ const MAX_PATH: usize = 16 << 10;
 /// Unpacks and checks an archive. Afterwards `folder` matches the manifest. Blocking.
 pub(super) fn unpack(archive: &Path, folder: &Path) -> Result<ArchiveManifest, PlainError> {
     let file = File::open(archive).map_err(|error| io_message("read", archive, error))?;
-    let wrong = |why: String| format!("{} is not a backup that can be restored: {why}", archive.display());
+    let wrong =
+        |reason: String| format!("{} is not a backup that can be restored: {reason}", archive.display());
     let mut unpacked = ArchiveUnpacker { folder, found: BTreeMap::new(), manifest: None };
     let mut tar = Archive::new(io::BufReader::new(file));
     let entries = tar.entries().map_err(|error| wrong(error.to_string()))?;
@@ -38,7 +39,7 @@ pub(super) fn unpack(archive: &Path, folder: &Path) -> Result<ArchiveManifest, P
             return Err(wrong("data follows its manifest".to_owned()).into());
         }
         unpacked.unpack_entry(entry).map_err(|failed| match failed {
-            UnpackError::Archive(why) => wrong(why),
+            UnpackError::Archive(reason) => wrong(reason),
             UnpackError::Disk(error) => io_message("written", folder, error),
         })?;
     }
@@ -85,13 +86,13 @@ impl From<io::Error> for UnpackError {
 
 impl ArchiveUnpacker<'_> {
     fn unpack_entry(&mut self, mut entry: tar::Entry<'_, impl Read>) -> Result<(), UnpackError> {
-        let bad = |why: String| UnpackError::Archive(why);
+        let bad = |reason: String| UnpackError::Archive(reason);
         let bytes = entry.path_bytes().into_owned();
         let path = String::from_utf8(bytes).map_err(|_| bad("a path in it is not UTF-8".into()))?;
         let path = path.trim_end_matches('/').to_owned();
         let kind = entry.header().entry_type();
         if path == MANIFEST && kind == EntryType::Regular {
-            self.manifest = Some(manifest(&mut entry).map_err(|why| bad(why.into()))?);
+            self.manifest = Some(manifest(&mut entry).map_err(|reason| bad(reason.into()))?);
             return Ok(());
         }
         if !allowed(&path) {
@@ -101,7 +102,7 @@ impl ArchiveUnpacker<'_> {
         if let Some(parent) = target.parent() {
             folder(parent)?;
         }
-        let found = match kind {
+        let entry_kind = match kind {
             EntryType::Directory => return Ok(folder(&target)?),
             EntryType::Regular => {
                 let mode = entry.header().mode().unwrap_or(0o600) & 0o777;
@@ -118,7 +119,7 @@ impl ArchiveUnpacker<'_> {
             }
             _ => return Err(bad(format!("'{path}' is neither a file nor a directory"))),
         };
-        match self.found.insert(path.clone(), found) {
+        match self.found.insert(path.clone(), entry_kind) {
             None => Ok(()),
             Some(_) => Err(bad(format!("duplicate path '{path}'"))),
         }
@@ -161,7 +162,7 @@ fn allowed(path: &str) -> bool {
     let whole = path.len() <= MAX_PATH && !path.is_empty() && parts.clone().all(plain);
     let top = parts.next().and_then(|part| part.as_os_str().to_str()).unwrap_or_default();
     let alone = parts.next().is_none();
-    let database = DataFile::ALL.iter().any(|kept| kept.file() == top);
+    let database = DataFile::ALL.iter().any(|data_file| data_file.file() == top);
     whole && ((alone && database) || FOLDERS.contains(&top))
 }
 

@@ -27,34 +27,37 @@ pub(super) fn generate(schema: &Arc<Map<String, Value>>) -> Vec<SchemaInstance> 
     let root = Value::Object((**schema).clone());
     let judge = Schema::new(Arc::clone(schema));
     let generator = ValueGenerator { root: &root };
-    let most = generator.value(&root, OptionalProperties::Included, 0);
-    let mut made = vec![
+    let full_value = generator.value(&root, OptionalProperties::Included, 0);
+    let mut candidates = vec![
         SchemaInstance {
             label: "with only required arguments".into(),
             value: generator.value(&root, OptionalProperties::Omitted, 0),
         },
-        SchemaInstance { label: "with all arguments".into(), value: most.clone() },
+        SchemaInstance { label: "with all arguments".into(), value: full_value.clone() },
     ];
     let mut places = Vec::new();
-    generator.places(&root, &most, String::new(), 0, &mut places);
+    generator.places(&root, &full_value, String::new(), 0, &mut places);
     for (pointer, schema) in places {
         let name = pointer.trim_start_matches('/').replace('/', ".");
         for (label, hostile) in generator.hostile(schema) {
-            let mut value = most.clone();
+            let mut value = full_value.clone();
             if let Some(place) = value.pointer_mut(&pointer) {
                 *place = hostile;
-                made.push(SchemaInstance { label: format!("with '{name}' {label}"), value });
+                candidates.push(SchemaInstance { label: format!("with '{name}' {label}"), value });
             }
         }
     }
-    let mut kept: Vec<SchemaInstance> = Vec::new();
-    for instance in made {
-        let known = kept.iter().any(|other| other.value == instance.value);
-        if !known && kept.len() < MAX_INSTANCES && judge.check(&instance.value, "argument").is_ok() {
-            kept.push(instance);
+    let mut instances: Vec<SchemaInstance> = Vec::new();
+    for instance in candidates {
+        let is_duplicate = instances.iter().any(|other| other.value == instance.value);
+        if !is_duplicate
+            && instances.len() < MAX_INSTANCES
+            && judge.check(&instance.value, "argument").is_ok()
+        {
+            instances.push(instance);
         }
     }
-    kept
+    instances
 }
 
 /// Inclusion of optional properties.
@@ -116,17 +119,17 @@ impl<'a> ValueGenerator<'a> {
                 object.insert(name.clone(), self.value(member, optionals, depth + 1));
             }
         }
-        let others = schema.get("additionalProperties").filter(|others| others.is_object());
-        if let Some(others) = others.filter(|_| optionals.are_at(depth)) {
-            object.insert("a key of its own".into(), self.value(others, optionals, depth + 1));
+        let additional_schema = schema.get("additionalProperties").filter(|schema| schema.is_object());
+        if let Some(additional_schema) = additional_schema.filter(|_| optionals.are_at(depth)) {
+            object.insert("a key of its own".into(), self.value(additional_schema, optionals, depth + 1));
         }
         Value::Object(object)
     }
 
     fn array(&self, schema: &'a Value, optionals: OptionalProperties, depth: usize) -> Value {
-        let least = schema["minItems"].as_u64().unwrap_or(0);
-        let wanted = least.max(u64::from(optionals.are_at(depth)));
-        let count = wanted.min(schema["maxItems"].as_u64().unwrap_or(u64::MAX)).min(1_000);
+        let min_items = schema["minItems"].as_u64().unwrap_or(0);
+        let target_count = min_items.max(u64::from(optionals.are_at(depth)));
+        let count = target_count.min(schema["maxItems"].as_u64().unwrap_or(u64::MAX)).min(1_000);
         let item =
             schema.get("items").map_or(Value::Bool(true), |items| self.value(items, optionals, depth + 1));
         Value::Array(vec![item; count as usize])
@@ -148,16 +151,17 @@ impl<'a> ValueGenerator<'a> {
         match value {
             Value::Object(members) => {
                 for (name, part) in members {
-                    let known = schema["properties"].get(name).or_else(|| schema.get("additionalProperties"));
+                    let member_schema =
+                        schema["properties"].get(name).or_else(|| schema.get("additionalProperties"));
                     let step = name.replace('~', "~0").replace('/', "~1");
-                    if let Some(known) = known {
-                        self.places(known, part, format!("{at}/{step}"), depth + 1, into);
+                    if let Some(member_schema) = member_schema {
+                        self.places(member_schema, part, format!("{at}/{step}"), depth + 1, into);
                     }
                 }
             }
             Value::Array(items) => {
-                if let (Some(first), Some(known)) = (items.first(), schema.get("items")) {
-                    self.places(known, first, format!("{at}/0"), depth + 1, into);
+                if let (Some(first), Some(item_schema)) = (items.first(), schema.get("items")) {
+                    self.places(item_schema, first, format!("{at}/0"), depth + 1, into);
                 }
             }
             _ => {}
@@ -175,9 +179,12 @@ impl<'a> ValueGenerator<'a> {
             "array" => {
                 hostile.push(("empty".into(), Value::Array(vec![])));
                 if let Some(items) = schema.get("items") {
-                    let most = schema["maxItems"].as_u64().unwrap_or(1_000).min(1_000);
+                    let max_items = schema["maxItems"].as_u64().unwrap_or(1_000).min(1_000);
                     let item = self.value(items, OptionalProperties::Included, MAX_DEPTH);
-                    hostile.push((format!("of {most} items"), Value::Array(vec![item; most as usize])));
+                    hostile.push((
+                        format!("of {max_items} items"),
+                        Value::Array(vec![item; max_items as usize]),
+                    ));
                 }
             }
             "object" => hostile.push(("empty".into(), Value::Object(Map::new()))),

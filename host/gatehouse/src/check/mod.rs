@@ -67,7 +67,7 @@ impl CheckLine {
     ) -> Self {
         match found {
             Ok(said) => Self::ok(check, said),
-            Err(why) => Self::failed(check, Into::<PlainError>::into(why)),
+            Err(reason) => Self::failed(check, Into::<PlainError>::into(reason)),
         }
     }
 }
@@ -111,11 +111,11 @@ pub(crate) async fn run(gate: &Gate) -> Vec<CheckLine> {
         lines.push(check_format(gate, format).await);
     }
     lines.push(CheckLine::from_result("an unknown tool is not found", unknown_tool(gate, &params).await));
-    let most = gate.limits().memory >> 20;
+    let limit = gate.limits().memory >> 20;
     let peak = peak as f64 / f64::from(1 << 20);
     lines.push(CheckLine::ok(
         "memory stays within the limit",
-        format!("at most {peak:.1} of {most} MiB in one call"),
+        format!("at most {peak:.1} of {limit} MiB in one call"),
     ));
     lines
 }
@@ -151,9 +151,9 @@ async fn check_format(gate: &Gate, format: &DocumentFormat) -> CheckLine {
 /// Returns a warning if a model provider would refuse the tool.
 fn providers_take(tool: &ToolSpec) -> Option<CheckLine> {
     let names = providers::refused_name(&tool.name).into_iter();
-    let found: Vec<String> = names.chain(providers::refused_keywords(&tool.input_schema)).collect();
-    let what = format!("tool '{}' is accepted by every model provider", tool.name);
-    (!found.is_empty()).then(|| CheckLine::warning(what, found.join("; ")))
+    let problems: Vec<String> = names.chain(providers::refused_keywords(&tool.input_schema)).collect();
+    let label = format!("tool '{}' is accepted by every model provider", tool.name);
+    (!problems.is_empty()).then(|| CheckLine::warning(label, problems.join("; ")))
 }
 
 async fn describe_again(gate: &Gate, first: &Listing) -> Result<String, PlainError> {
@@ -186,8 +186,8 @@ async fn defaults(gate: &Gate, listing: &Listing) -> Result<String, PlainError> 
 }
 
 async fn unknown_parameter(gate: &Gate) -> Result<String, PlainError> {
-    let given = Map::from_iter([("no_such_parameter".to_owned(), Value::Bool(true))]);
-    match gate.list(&given).await {
+    let params = Map::from_iter([("no_such_parameter".to_owned(), Value::Bool(true))]);
+    match gate.list(&params).await {
         Err(fault) if fault.kind == FaultKind::InvalidArguments => Ok(quoted(&fault.message, 120)),
         Err(fault) => Err(format!("but not as an invalid argument: {}", fault.in_one_line()).into()),
         Ok(_) => Err("it is accepted; add \"additionalProperties\": false to the params-schema".into()),
@@ -196,14 +196,14 @@ async fn unknown_parameter(gate: &Gate) -> Result<String, PlainError> {
 
 /// Calls a tool with each instance of its schema. Raises `peak` to the highest memory use of a call, in bytes.
 async fn check_tool(gate: &Gate, tool: &ToolSpec, params: &str, peak: &mut usize) -> CheckLine {
-    let what = format!("tool '{}' answers all arguments that its schema allows", tool.name);
+    let label = format!("tool '{}' answers all arguments that its schema allows", tool.name);
     if tool.description.trim().is_empty() {
-        return CheckLine::failed(what, "it has no description, so a model cannot choose it");
+        return CheckLine::failed(label, "it has no description, so a model cannot choose it");
     }
     let tried = instances::generate(&tool.input_schema);
     if tried.is_empty() {
-        let why = "found no arguments that match its schema; test it manually";
-        return CheckLine::new(CheckStatus::Skipped, what, why);
+        let reason = "found no arguments that match its schema; test it manually";
+        return CheckLine::new(CheckStatus::Skipped, label, reason);
     }
     let (mut replies, mut faults) = (0, 0);
     for instance in &tried {
@@ -226,11 +226,11 @@ async fn check_tool(gate: &Gate, tool: &ToolSpec, params: &str, peak: &mut usize
             }
             ProbeOutcome::Failed(fault) => Some(fault.message),
         };
-        if let Some(why) = wrong {
-            return CheckLine::failed(what, format!("{}: {why}", instance.label));
+        if let Some(reason) = wrong {
+            return CheckLine::failed(label, format!("{}: {reason}", instance.label));
         }
     }
-    CheckLine::ok(what, format!("{} calls: {replies} replies, {faults} faults", tried.len()))
+    CheckLine::ok(label, format!("{} calls: {replies} replies, {faults} faults", tried.len()))
 }
 
 /// Checks the structured data of a reply against the output schema of the tool.
@@ -240,7 +240,7 @@ fn structured(tool: &ToolSpec, reply: &Reply) -> Result<(), PlainError> {
         return Err("it declares an output schema, but its reply has no structured data".into());
     };
     let checked = Schema::new(schema.clone()).check(data, "member");
-    checked.map_err(|why| format!("its structured data does not match its output schema: {why}").into())
+    checked.map_err(|reason| format!("its structured data does not match its output schema: {reason}").into())
 }
 
 /// Checks the call of an unknown tool, which happens if an older version of the gate had it.

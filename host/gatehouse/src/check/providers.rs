@@ -26,49 +26,56 @@ const SCHEMA_MAP_KEYWORDS: [&str; 5] =
 
 /// Returns the refused parts of an argument schema, each with its JSON pointer and the providers.
 pub(crate) fn refused_keywords(schema: &Map<String, Value>) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut problems = Vec::new();
     for (keyword, who) in TOP_LEVEL_KEYWORDS {
         if schema.contains_key(keyword) {
-            found.push(format!("'{keyword}' at the top is refused by {who}"));
+            problems.push(format!("'{keyword}' at the top is refused by {who}"));
         }
     }
-    walk(schema, "", &mut found);
-    let more = found.len().saturating_sub(MAX_FOUND);
-    found.truncate(MAX_FOUND);
-    found.extend((more > 0).then(|| format!("and {more} more")));
-    found
+    walk(schema, "", &mut problems);
+    let more = problems.len().saturating_sub(MAX_FOUND);
+    problems.truncate(MAX_FOUND);
+    problems.extend((more > 0).then(|| format!("and {more} more")));
+    problems
 }
 
-fn walk(schema: &Map<String, Value>, place: &str, found: &mut Vec<String>) {
+fn walk(schema: &Map<String, Value>, place: &str, problems: &mut Vec<String>) {
     let here = if place.is_empty() { "/" } else { place };
     if schema.contains_key("$ref") {
-        found.push(format!("{here}: '$ref' is refused by Gemini; write the schema out"));
+        problems.push(format!("{here}: '$ref' is refused by Gemini; write the schema out"));
     }
     if schema.get("type").is_some_and(Value::is_array) {
-        found.push(format!("{here}: a list of types is refused by Gemini; name one"));
+        problems.push(format!("{here}: a list of types is refused by Gemini; name one"));
     }
     for (keyword, value) in schema {
         let below = format!("{place}/{}", step(keyword));
         match value {
-            Value::Array(all) if SCHEMA_LIST_KEYWORDS.contains(&keyword.as_str()) => {
-                all.iter().enumerate().for_each(|(at, one)| visit(one, &format!("{below}/{at}"), found));
+            Value::Array(schemas) if SCHEMA_LIST_KEYWORDS.contains(&keyword.as_str()) => {
+                schemas
+                    .iter()
+                    .enumerate()
+                    .for_each(|(at, subschema)| visit(subschema, &format!("{below}/{at}"), problems));
             }
-            Value::Object(all) if SCHEMA_MAP_KEYWORDS.contains(&keyword.as_str()) => {
-                all.iter().for_each(|(name, one)| visit(one, &format!("{below}/{}", step(name)), found));
+            Value::Object(schemas) if SCHEMA_MAP_KEYWORDS.contains(&keyword.as_str()) => {
+                schemas.iter().for_each(|(name, subschema)| {
+                    visit(subschema, &format!("{below}/{}", step(name)), problems)
+                });
             }
-            one if SCHEMA_KEYWORDS.contains(&keyword.as_str()) => visit(one, &below, found),
+            subschema if SCHEMA_KEYWORDS.contains(&keyword.as_str()) => visit(subschema, &below, problems),
             // All providers accept true and false here.
-            Value::Object(one) if keyword == "additionalProperties" => walk(one, &below, found),
+            Value::Object(subschema) if keyword == "additionalProperties" => {
+                walk(subschema, &below, problems)
+            }
             _ => {}
         }
     }
 }
 
-fn visit(schema: &Value, place: &str, found: &mut Vec<String>) {
+fn visit(schema: &Value, place: &str, problems: &mut Vec<String>) {
     match schema {
-        Value::Object(schema) => walk(schema, place, found),
+        Value::Object(schema) => walk(schema, place, problems),
         Value::Bool(bare) => {
-            found.push(format!(
+            problems.push(format!(
                 "{place}: a bare {bare} is refused by OpenAI and Gemini; write a schema with a type"
             ));
         }
@@ -106,11 +113,11 @@ mod tests {
 
     #[test]
     fn findings_name_the_location_and_the_providers() {
-        let said = found(json!({"type": "object", "anyOf": [{"required": ["a"]}], "properties": {
+        let problems = found(json!({"type": "object", "anyOf": [{"required": ["a"]}], "properties": {
             "a": true, "b": {"type": ["string", "null"]}, "c/d": {"$ref": "#/$defs/x"},
             "e": {"type": "array", "items": {"anyOf": [false]}}}, "$defs": {"x": {"type": "string"}}}));
         assert_eq!(
-            said,
+            problems,
             [
                 "'anyOf' at the top is refused by Anthropic and OpenAI",
                 "/properties/a: a bare true is refused by OpenAI and Gemini; write a schema with a type",
@@ -129,8 +136,8 @@ mod tests {
             "map": {"type": "object", "additionalProperties": {"type": "string"}}}});
         assert_eq!(found(plain), [""; 0]);
         let many: Map<String, Value> = (0..20).map(|n| (n.to_string(), json!(true))).collect();
-        let said = found(json!({"type": "object", "properties": many}));
-        assert_eq!((said.len(), said[MAX_FOUND].as_str()), (MAX_FOUND + 1, "and 12 more"));
+        let problems = found(json!({"type": "object", "properties": many}));
+        assert_eq!((problems.len(), problems[MAX_FOUND].as_str()), (MAX_FOUND + 1, "and 12 more"));
     }
 
     #[test]
@@ -138,7 +145,7 @@ mod tests {
         assert_eq!(refused_name(&"x".repeat(64)), None);
         assert_eq!(refused_name("a_b-C9"), None);
         for bad in ["wiki.search", &"x".repeat(65)] {
-            assert!(refused_name(bad).is_some_and(|why| why.contains(bad)));
+            assert!(refused_name(bad).is_some_and(|reason| reason.contains(bad)));
         }
     }
 }

@@ -64,7 +64,7 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
         json!({"name": name, "description": spec.description, "inputSchema": spec.input_schema})
     };
     let schema_tokens = presets::tokens(&tools.iter().map(definition).collect());
-    let (is_isolated, mut why) = match arguments.strategy {
+    let (is_isolated, mut reason) = match arguments.strategy {
         AgentStrategy::Agent => (false, "as requested".into()),
         AgentStrategy::Subprocess => (true, "as requested".into()),
         AgentStrategy::Auto => {
@@ -90,7 +90,7 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
         match request::name(&catalog) {
             Some(_) => requests = Some(PinnedCommand::new(&composition.config, global, env)?),
             None if matches!(arguments.strategy, AgentStrategy::Auto) => {
-                why = format!("preset '{preset}' lacks the tool `request`");
+                reason = format!("preset '{preset}' lacks the tool `request`");
             }
             None => {
                 return Err(CommandError::usage(format!(
@@ -102,13 +102,14 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
         }
     }
     let strategy = if requests.is_some() { "subprocess" } else { "agent" };
-    let made = TemplateContext { arguments: &arguments, catalog: &catalog, tools: &tools, requests };
-    let text = made.text(&format!("{strategy} ({why}; {} tools, {schema_tokens} tokens)", tools.len()))?;
+    let context = TemplateContext { arguments: &arguments, catalog: &catalog, tools: &tools, requests };
+    let text =
+        context.text(&format!("{strategy} ({reason}; {} tools, {schema_tokens} tokens)", tools.len()))?;
     match &arguments.out {
         None => out::line(text.trim_end()),
         Some(file) => {
             write_file(file, &text)?;
-            out::line(format!("wrote {} ({strategy}: {why})", file.display()));
+            out::line(format!("wrote {} ({strategy}: {reason})", file.display()));
         }
     }
     Ok(())
@@ -173,9 +174,10 @@ impl TemplateContext<'_> {
             let meant = entries.filter(|entry| entry.listed && is_meant(entry));
             meant.map(|entry| format!("mcp__{client}__{}", entry.name)).collect::<Vec<_>>().join(", ")
         };
-        let own = named(&|entry| matches!(&entry.id.source, SourceId::Server(name) if **name == **server));
-        if !own.is_empty() {
-            return Ok((own, format!("Its tools are `mcp__{client}__{server}__…`.")));
+        let server_tools =
+            named(&|entry| matches!(&entry.id.source, SourceId::Server(name) if **name == **server));
+        if !server_tools.is_empty() {
+            return Ok((server_tools, format!("Its tools are `mcp__{client}__{server}__…`.")));
         }
         let proxy =
             named(&|entry| ["search_tools", "get_tool_schema", "call_tool"].contains(&&*entry.id.name));

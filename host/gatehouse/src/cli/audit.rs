@@ -58,12 +58,12 @@ pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Com
             let since = since.map_or(0, |span| SystemClock.now_ms().saturating_sub(span));
             let since = i64::try_from(since).unwrap_or(i64::MAX);
             let filter = AuditFilter { principal, tool, since, outcome, limit: limit as usize };
-            let found = composition.stores.audit.search(&filter).await?;
-            output.print(&found, || match found.as_slice() {
+            let records = composition.stores.audit.search(&filter).await?;
+            output.print(&records, || match records.as_slice() {
                 [] => out::line("No entry matches."),
-                found => {
+                records => {
                     let header = ["#", "TIME", "PRINCIPAL", "WHAT", "OUTCOME", "DETAILS"];
-                    out::table(&with_header(header, found.iter().map(row)));
+                    out::table(&with_header(header, records.iter().map(row)));
                 }
             });
             Ok(())
@@ -72,22 +72,29 @@ pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Com
     }
 }
 
-fn row(one: &AuditRecord) -> Vec<String> {
-    let who = one.principal.clone().unwrap_or_else(|| format!("({}…)", &one.pseudonym[..8]));
-    let what = match (&one.tool, &one.preset) {
+fn row(record: &AuditRecord) -> Vec<String> {
+    let principal = record.principal.clone().unwrap_or_else(|| format!("({}…)", &record.pseudonym[..8]));
+    let subject = match (&record.tool, &record.preset) {
         (Some(tool), Some(preset)) => format!("{tool} ({preset})"),
-        _ => one.kind.clone(),
+        _ => record.kind.clone(),
     };
     let named = [
-        ("rule: ", one.rule.as_deref().unwrap_or_default()),
-        ("approval ", one.approval.as_deref().unwrap_or_default()),
-        ("with ", &one.credential),
-        ("from ", &one.address),
+        ("rule: ", record.rule.as_deref().unwrap_or_default()),
+        ("approval ", record.approval.as_deref().unwrap_or_default()),
+        ("with ", &record.credential),
+        ("from ", &record.address),
     ];
     let named = named.into_iter().filter(|(_, value)| !value.is_empty());
     let named = named.map(|(name, value)| format!("{name}{value}"));
-    let details = named.chain(one.details.clone()).collect::<Vec<_>>().join(", ");
-    vec![one.seq.to_string(), rfc3339(one.at.unsigned_abs()), who, what, one.outcome.clone(), details]
+    let details = named.chain(record.details.clone()).collect::<Vec<_>>().join(", ");
+    vec![
+        record.seq.to_string(),
+        rfc3339(record.at.unsigned_abs()),
+        principal,
+        subject,
+        record.outcome.clone(),
+        details,
+    ]
 }
 
 async fn verify(composition: &Composition, contains: Option<&str>, json: bool) -> CommandResult {
@@ -100,8 +107,10 @@ async fn verify(composition: &Composition, contains: Option<&str>, json: bool) -
     if json {
         out::json(&json!({"report": report, "contains": contains.map(|_| !lacks)}));
     }
-    if let Some(BrokenEntry { seq, why }) = &report.broken {
-        bail!("the audit is broken at entry {seq}: {why}. Restore a backup, and find out who wrote to it.");
+    if let Some(BrokenEntry { seq, reason }) = &report.broken {
+        bail!(
+            "the audit is broken at entry {seq}: {reason}. Restore a backup, and find out who wrote to it."
+        );
     }
     if lacks {
         bail!("the chain is intact, but has no entry with that digest");

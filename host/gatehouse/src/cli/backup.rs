@@ -26,8 +26,8 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> CommandResult {
     let config = global.config(env)?;
     let (state, file) = (&config.state, &arguments.file);
-    let made = tokio::task::block_in_place(|| archive::make(state, file, arguments.force));
-    let ArchiveSummary { manifest, bytes } = made?;
+    let summary = tokio::task::block_in_place(|| archive::make(state, file, arguments.force));
+    let ArchiveSummary { manifest, bytes } = summary?;
     let (files, elsewhere) = (manifest.files.len(), external_data(&config));
     let report = json!({
         "file": file.display().to_string(),
@@ -56,8 +56,8 @@ fn external_data(config: &Config) -> Vec<String> {
         KnowledgeEngine::Postgres => Some("PostgreSQL"),
         KnowledgeEngine::WeaviateNeo4j => Some("Neo4j"),
     };
-    let not_here = |what: &str, server: &str| {
-        format!("the {what} are in {server} and not part of the backup; use the backup of {server}")
+    let not_here = |items: &str, server: &str| {
+        format!("the {items} are in {server} and not part of the backup; use the backup of {server}")
     };
     let pages = pages.or_else(|| Some(not_here("pages", server?)));
     let documents =

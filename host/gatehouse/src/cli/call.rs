@@ -36,23 +36,23 @@ pub(super) struct Arguments {
 }
 
 pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) -> CommandResult {
-    let given = self::arguments(&arguments.arguments)?;
+    let tool_arguments = self::arguments(&arguments.arguments)?;
     let composition = global.compose(env)?;
     let compiled = composition.config.select(arguments.preset.as_deref(), env)?;
     let catalog = Arc::new(composition.catalog(&compiled).await?);
     if catalog.get(&arguments.tool).is_none() && !arguments.json {
         let (tool, preset) = (names::quoted(&arguments.tool, 64), &compiled.preset);
-        let near = names::did_you_mean(&arguments.tool, catalog.names());
+        let suggestion = names::did_you_mean(&arguments.tool, catalog.names());
         return Err(CommandError::failed(format!(
-            "preset '{preset}' has no tool '{tool}'.{near} `gatehouse presets show {preset}` lists its tools"
+            "preset '{preset}' has no tool '{tool}'.{suggestion} `gatehouse presets show {preset}` lists its tools"
         )));
     }
-    call(&composition, catalog, &arguments.tool, given, arguments.json).await
+    call(&composition, catalog, &arguments.tool, tool_arguments, arguments.json).await
 }
 
 /// Parses arguments from the command line, or from standard input for `-`.
 pub(super) fn arguments(given: &str) -> CommandResult<Value> {
-    let failed = |why: String| CommandError::usage(format!("the arguments {why}"));
+    let failed = |reason: String| CommandError::usage(format!("the arguments {reason}"));
     let text = match given {
         "-" => read_text(io::stdin().lock())
             .map_err(|error| failed(format!("cannot be read: {error}")))?

@@ -39,7 +39,7 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> CommandResult {
     let mut script = Vec::new();
     let shell = arguments.shell.to_string();
-    let failed = |why: &dyn fmt::Display| CommandError::failed(format!("no script for {shell}: {why}"));
+    let failed = |reason: &dyn fmt::Display| CommandError::failed(format!("no script for {shell}: {reason}"));
     let shells = Shells::builtins();
     let completer = shells.completer(&shell).ok_or_else(|| failed(&"unknown shell"))?;
     let written = completer.write_registration(COMPLETE_VARIABLE, PROGRAM, PROGRAM, PROGRAM, &mut script);
@@ -134,22 +134,22 @@ fn tools() -> Vec<CompletionCandidate> {
 fn repositories() -> Vec<CompletionCandidate> {
     stored("documents.db", async |config, _| {
         let embedder = compose::models(&config).ok()?.embedder;
-        let all = compose::documents(&config, &embedder).ok()?.repositories(false).await.ok()?;
-        Some(all.into_iter().map(|repository| repository.name).collect())
+        let repositories = compose::documents(&config, &embedder).ok()?.repositories(false).await.ok()?;
+        Some(repositories.into_iter().map(|repository| repository.name).collect())
     })
 }
 
 fn keys() -> Vec<CompletionCandidate> {
     stored("auth.db", async |config, _| {
-        let all = compose::keys(&config).list().await.ok()?;
-        Some(all.into_iter().map(|key| key.name).collect())
+        let keys = compose::keys(&config).list().await.ok()?;
+        Some(keys.into_iter().map(|key| key.name).collect())
     })
 }
 
-fn gates_and_files(begun: &OsStr) -> Vec<CompletionCandidate> {
+fn gates_and_files(current: &OsStr) -> Vec<CompletionCandidate> {
     let names = config().map(|config| GateRegistry::names_in(&config)).unwrap_or_default();
-    let begin = begun.to_string_lossy();
-    let mut all = candidates(names.into_iter().filter(|name| name.starts_with(&*begin)));
-    all.extend(PathCompleter::file().complete(begun));
-    all
+    let prefix = current.to_string_lossy();
+    let mut completions = candidates(names.into_iter().filter(|name| name.starts_with(&*prefix)));
+    completions.extend(PathCompleter::file().complete(current));
+    completions
 }

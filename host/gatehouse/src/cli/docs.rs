@@ -137,16 +137,17 @@ pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Com
 
 /// Finds a repository by name. The error lists the existing ones.
 async fn find_repository(library: &DocumentLibrary, name: &str, guides: bool) -> CommandResult<Repository> {
-    let mut all = library.repositories(guides).await?;
-    if let Some(index) = all.iter().position(|repository| repository.name.eq_ignore_ascii_case(name)) {
-        return Ok(all.swap_remove(index));
+    let mut repositories = library.repositories(guides).await?;
+    if let Some(index) = repositories.iter().position(|repository| repository.name.eq_ignore_ascii_case(name))
+    {
+        return Ok(repositories.swap_remove(index));
     }
-    let names: Vec<&str> = all.iter().map(|repository| repository.name.as_str()).collect();
-    let known = match names.as_slice() {
+    let names: Vec<&str> = repositories.iter().map(|repository| repository.name.as_str()).collect();
+    let hint = match names.as_slice() {
         [] => "Add one with `gatehouse docs add <folder>`.".into(),
         names => format!("There are: {}.", names.join(", ")),
     };
-    Err(CommandError::usage(format!("there is no repository '{name}'. {known}")))
+    Err(CommandError::usage(format!("there is no repository '{name}'. {hint}")))
 }
 
 async fn list(library: &DocumentLibrary, json: bool) -> CommandResult {
@@ -155,11 +156,11 @@ async fn list(library: &DocumentLibrary, json: bool) -> CommandResult {
         if repositories.is_empty() {
             out::line("No repositories yet. Add one with `gatehouse docs add <folder>`.");
         }
-        let row = |one: &Repository| {
-            let documents = format!("{} documents", one.file_count);
-            let optional =
-                [&one.kind, &one.updated_at, &one.url].map(|text| text.clone().unwrap_or_default());
-            [one.name.clone(), documents].into_iter().chain(optional).collect()
+        let row = |repository: &Repository| {
+            let documents = format!("{} documents", repository.file_count);
+            let optional = [&repository.kind, &repository.updated_at, &repository.url]
+                .map(|text| text.clone().unwrap_or_default());
+            [repository.name.clone(), documents].into_iter().chain(optional).collect()
         };
         out::table(&repositories.iter().map(row).collect::<Vec<_>>());
     });

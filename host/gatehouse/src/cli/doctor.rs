@@ -84,8 +84,8 @@ async fn examine(composition: &Composition, env: &Env) -> CommandResult<Vec<Chec
         CheckLine::from_result("data directory", writable(&config.state)),
     ];
     let hosts = presence::running(&config.state);
-    let others = hosts.iter().filter_map(|host| host.other_config(config));
-    checks.extend(others.map(|warning| CheckLine::warning("hosts", warning)));
+    let host_warnings = hosts.iter().filter_map(|host| host.other_config(config));
+    checks.extend(host_warnings.map(|warning| CheckLine::warning("hosts", warning)));
     if let Some(ignored) = &config.choice.ignored {
         checks.push(CheckLine::warning("configuration", ignored.to_string()));
     }
@@ -95,15 +95,16 @@ async fn examine(composition: &Composition, env: &Env) -> CommandResult<Vec<Chec
     }
     let gate_problems =
         composition.gates.misnamed().into_iter().chain(composition.gates.blocks_without_gate());
-    checks.extend(gate_problems.map(|why| CheckLine::warning("gates", why)));
+    checks.extend(gate_problems.map(|reason| CheckLine::warning("gates", reason)));
     checks.extend(missing_folders(config));
     checks.extend(missing_variables(config));
     let added = FileServerStore::new(Arc::clone(config), env.clone()).snapshot();
     checks.extend(servers::check_servers(&config.servers, &added));
     let catalogs = composition.catalogs().await;
     if catalogs.is_empty() {
-        let why = "the configuration has no preset, so nothing can be served; write a block [presets.NAME]";
-        checks.push(CheckLine::failed("presets", why));
+        let reason =
+            "the configuration has no preset, so nothing can be served; write a block [presets.NAME]";
+        checks.push(CheckLine::failed("presets", reason));
     }
     let chosen = config.select(None, env);
     checks.push(CheckLine::from_result("chosen preset", chosen.map(|compiled| compiled.preset)));
@@ -114,11 +115,12 @@ async fn examine(composition: &Composition, env: &Env) -> CommandResult<Vec<Chec
         let result = catalog.map(|catalog| format!("{} tools", catalog.entries().len()));
         checks.push(CheckLine::from_result(format!("preset {name}"), result));
         let warnings = warnings.remove(name).unwrap_or_default();
-        checks.extend(warnings.into_iter().map(|why| CheckLine::warning(format!("preset {name}"), why)));
+        checks
+            .extend(warnings.into_iter().map(|reason| CheckLine::warning(format!("preset {name}"), reason)));
     }
     checks.extend(composition.unmet_grants().await.into_iter().map(|lack| CheckLine::warning("gates", lack)));
     checks.extend(keyless(config, env));
-    checks.extend(unused(config, env).into_iter().map(|why| CheckLine::warning("environment", why)));
+    checks.extend(unused(config, env).into_iter().map(|reason| CheckLine::warning("environment", reason)));
     let stores = &composition.stores;
     checks.extend(store(
         "knowledge",
@@ -146,28 +148,26 @@ fn store(
     let mut checks = Vec::new();
     if let Ok(health) = &health {
         let failing = health.embedding.as_ref().and_then(|embedding| embedding.failing.as_ref());
-        checks.extend(
-            failing.map(|why| {
-                CheckLine::warning(format!("{name} by meaning"), format!("{why}{without_vectors}"))
-            }),
-        );
+        checks.extend(failing.map(|reason| {
+            CheckLine::warning(format!("{name} by meaning"), format!("{reason}{without_vectors}"))
+        }));
         // Other stores report theirs in the results of searches.
         let notes = health.notes.iter().filter(|_| name == "documents");
         checks.extend(notes.map(|note| CheckLine::warning(name, note)));
     }
-    let found = health.map(|health| format!("{}: {} {}", health.engine, contents(&health), health.address));
-    checks.push(CheckLine::from_result(name, found));
+    let summary = health.map(|health| format!("{}: {} {}", health.engine, contents(&health), health.address));
+    checks.push(CheckLine::from_result(name, summary));
     checks
 }
 
 async fn databases(state: &Path) -> Vec<CheckLine> {
     let state = state.to_owned();
-    let one = |(file, result): (DataFile, Result<i64, Fault>)| {
+    let to_check_line = |(file, result): (DataFile, Result<i64, Fault>)| {
         let result = result.map(|schema| format!("intact, schema {schema}"));
         CheckLine::from_result(format!("database {}", file.file()), result)
     };
     match tokio::task::spawn_blocking(move || gatehouse_stores::check_all(&state)).await {
-        Ok(checked) => checked.into_iter().map(one).collect(),
+        Ok(checked) => checked.into_iter().map(to_check_line).collect(),
         Err(error) => vec![CheckLine::failed("databases", format!("the check ended early: {error}"))],
     }
 }
@@ -177,11 +177,11 @@ fn keyless(config: &Config, env: &Env) -> Vec<CheckLine> {
         |name: &ProviderName| config.models.settings(*name).keyless && env.is_set(name.variable());
     let check = |name: ProviderName| {
         let variable = name.variable();
-        let why = format!(
+        let reason = format!(
             "no key is sent, because the file has base_url but no api_key; to send {variable}, write api_key = \
             \"${{{variable}}}\""
         );
-        CheckLine::warning(format!("[models.{}]", name.id()), why)
+        CheckLine::warning(format!("[models.{}]", name.id()), reason)
     };
     ProviderName::ALL.into_iter().filter(is_keyless).map(check).collect()
 }
@@ -191,7 +191,7 @@ fn missing_variables(config: &Config) -> Vec<CheckLine> {
     let mut checks = Vec::new();
     for rules in config.gates.values().filter_map(|gate| gate.settings.http.as_ref()) {
         let gate = format!("gate {}", rules.gate());
-        checks.extend(rules.problems().into_iter().map(|why| CheckLine::warning(&gate, why)));
+        checks.extend(rules.problems().into_iter().map(|reason| CheckLine::warning(&gate, reason)));
     }
     checks
 }
@@ -202,8 +202,8 @@ fn missing_folders(config: &Config) -> Vec<CheckLine> {
         let folders = given.settings.folders.iter();
         checks.extend(folders.filter(|folder| !folder.private && !folder.host.is_dir()).map(|folder| {
             let host = folder.host.display();
-            let why = format!("{host} is not a directory; calls of the gate fail until it exists");
-            CheckLine::warning(format!("gate {gate}, folder {}", folder.guest), why)
+            let reason = format!("{host} is not a directory; calls of the gate fail until it exists");
+            CheckLine::warning(format!("gate {gate}, folder {}", folder.guest), reason)
         }));
     }
     checks
@@ -212,10 +212,10 @@ fn missing_folders(config: &Config) -> Vec<CheckLine> {
 /// Returns whether the directory can be written, or the nearest existing ancestor, without changing either.
 fn writable(folder: &Path) -> Result<String, PlainError> {
     let existing = folder.ancestors().find(|path| path.exists()).unwrap_or(folder);
-    let shown = folder.display().to_string();
+    let display_path = folder.display().to_string();
     match tempfile::NamedTempFile::new_in(existing) {
-        Ok(_) if existing == folder => Ok(shown),
-        Ok(_) => Ok(format!("{shown} (created on first use)")),
-        Err(error) => Err(format!("{shown} cannot be written: {error}").into()),
+        Ok(_) if existing == folder => Ok(display_path),
+        Ok(_) => Ok(format!("{display_path} (created on first use)")),
+        Err(error) => Err(format!("{display_path} cannot be written: {error}").into()),
     }
 }

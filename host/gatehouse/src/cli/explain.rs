@@ -44,12 +44,12 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
     let composition = global.compose(env)?;
     let compiled = composition.config.select(arguments.preset.as_deref(), env)?;
     let answer = explain(&composition, &compiled, &arguments.tool).await?;
-    let Explanation { exposed, through, why } = &answer;
+    let Explanation { exposed, through, reason } = &answer;
     let access = explain_access(&composition, &compiled, &arguments).await?;
     let mut report = json!({"tool": arguments.tool, "preset": compiled.preset, "exposed": exposed,
-                            "through": through, "why": why});
-    if let Some(AccessExplanation { allowed, why }) = &access {
-        report["access"] = json!({"allowed": allowed, "why": why});
+                            "through": through, "reason": reason});
+    if let Some(AccessExplanation { allowed, reason }) = &access {
+        report["access"] = json!({"allowed": allowed, "reason": reason});
     }
     arguments.output.print(&report, || {
         let verdict = match (exposed, through) {
@@ -57,9 +57,9 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
             (false, Some(_)) => "callable",
             (false, None) => "not exposed",
         };
-        out::line(format!("{verdict}: {why}"));
-        if let Some(AccessExplanation { allowed, why }) = &access {
-            out::line(format!("{}: {why}", if *allowed { "allowed" } else { "not allowed" }));
+        out::line(format!("{verdict}: {reason}"));
+        if let Some(AccessExplanation { allowed, reason }) = &access {
+            out::line(format!("{}: {reason}", if *allowed { "allowed" } else { "not allowed" }));
         }
     });
     Ok(())
@@ -70,7 +70,7 @@ struct Explanation {
     exposed: bool,
     /// Tool through which clients call it, if it is a server's tool that the preset does not list.
     through: Option<String>,
-    why: String,
+    reason: String,
 }
 
 const MAX_PARAMS_CHARS: usize = 600;
@@ -89,28 +89,28 @@ fn steps(steps: &[&workflow::WorkflowStep]) -> String {
 /// Describes a tool that the preset exposes as `tool`.
 fn describe(compiled: &CompiledPreset, entry: &ToolEntry, tool: &str) -> String {
     let (own, preset, source) = (&entry.spec.name, &compiled.preset, &entry.id.source);
-    let mut why = format!("'{tool}' comes from {source}");
+    let mut reason = format!("'{tool}' comes from {source}");
     if **own != *tool && compiled.aliases.contains_key(tool) {
-        why += &format!(" as an alias of '{own}'");
+        reason += &format!(" as an alias of '{own}'");
     } else if **own != *tool {
-        why += &format!(", which calls it '{own}'");
+        reason += &format!(", which calls it '{own}'");
     }
-    why += &format!(", with parameters {}", names::quoted(&entry.params, MAX_PARAMS_CHARS));
+    reason += &format!(", with parameters {}", names::quoted(&entry.params, MAX_PARAMS_CHARS));
     let filters: Vec<String> = entry.filters.iter().map(|filter| filter.source.id().to_string()).collect();
     if !filters.is_empty() {
-        why += &format!("; its replies are filtered by {}", filters.join(", then "));
+        reason += &format!("; its replies are filtered by {}", filters.join(", then "));
     }
     if let Some(often) = entry.approval() {
         // Approval of a destructive tool covers only the same arguments.
         let same = if entry.declared.is_destructive() { ", only for the same arguments" } else { "" };
-        why += &format!("; a user approves {often}{same}, by [presets.{preset}.approve]");
+        reason += &format!("; a user approves {often}{same}, by [presets.{preset}.approve]");
     }
     if workflow::takes_requests(entry) {
-        why += &steps(&compiled.workflow.iter().collect::<Vec<_>>());
+        reason += &steps(&compiled.workflow.iter().collect::<Vec<_>>());
     } else if !forwarding::forwards(entry) {
-        why += &steps(&workflow::steps_for(&compiled.workflow, workflow::intent_of(&entry.declared)));
+        reason += &steps(&workflow::steps_for(&compiled.workflow, workflow::intent_of(&entry.declared)));
     }
-    why
+    reason
 }
 
 async fn explain(
@@ -121,15 +121,15 @@ async fn explain(
     let preset = &compiled.preset;
     let catalog = composition.catalog(compiled).await?;
     if let Some(entry) = catalog.get(tool) {
-        return Ok(Explanation { exposed: true, through: None, why: describe(compiled, entry, tool) });
+        return Ok(Explanation { exposed: true, through: None, reason: describe(compiled, entry, tool) });
     }
-    let not_exposed = |why| Ok(Explanation { exposed: false, through: None, why });
+    let not_exposed = |reason| Ok(Explanation { exposed: false, through: None, reason });
     let offers = composition.offers(compiled).await?;
     let gate_of = |name: &str| {
         offers.iter().find(|offer| {
             let gate = offer.source.id().name();
-            let own = name.strip_prefix(&**gate).and_then(|rest| rest.strip_prefix('.'));
-            offer.listing.tools.iter().any(|tool| *tool.name == *name || Some(&*tool.name) == own)
+            let local_name = name.strip_prefix(&**gate).and_then(|rest| rest.strip_prefix('.'));
+            offer.listing.tools.iter().any(|tool| *tool.name == *name || Some(&*tool.name) == local_name)
         })
     };
     let target = compiled.aliases.get(tool).map_or(tool, String::as_str);
@@ -157,16 +157,17 @@ async fn explain(
         ));
     }
     // The preset's own names come first, because the user asked about this preset.
-    let others = presets.iter().filter_map(|(_, catalog)| catalog.as_ref().ok()).flat_map(Catalog::names);
-    let near = names::did_you_mean(tool, catalog.names().chain(others));
+    let other_names =
+        presets.iter().filter_map(|(_, catalog)| catalog.as_ref().ok()).flat_map(Catalog::names);
+    let suggestion = names::did_you_mean(tool, catalog.names().chain(other_names));
     let unasked = servers::unlisted_servers_note(&servers);
-    not_exposed(format!("no gate or server of any preset has a tool '{tool}'.{near}{unasked}"))
+    not_exposed(format!("no gate or server of any preset has a tool '{tool}'.{suggestion}{unasked}"))
 }
 
 /// Whether a caller may use a tool, and the rule that decides, for operators.
 struct AccessExplanation {
     allowed: bool,
-    why: String,
+    reason: String,
 }
 
 /// Explains the access of the caller that the command names. `None` if it names none.
@@ -178,8 +179,8 @@ async fn explain_access(
     let Some(name) = &arguments.caller else { return Ok(None) };
     let config = &composition.config;
     if config.auth.is_none() {
-        let why = "--as needs [auth] in presets.toml: without it, callers have no names, and each may use every tool";
-        return Err(CommandError::usage(why));
+        let reason = "--as needs [auth] in presets.toml: without it, callers have no names, and each may use every tool";
+        return Err(CommandError::usage(reason));
     }
     let sent = arguments.args.as_deref().map(read_arguments).transpose()?;
     let mut caller = Caller::new(Principal::Named(name.as_str().into()), name);
@@ -191,7 +192,7 @@ async fn explain_access(
     }
     let access = config.access.rules.access_of(&Arc::new(caller));
     let preset = &compiled.preset;
-    let not_allowed = |why| Ok(Some(AccessExplanation { allowed: false, why }));
+    let not_allowed = |reason| Ok(Some(AccessExplanation { allowed: false, reason }));
     if let Some(reason) = config.not_served(preset) {
         return not_allowed(reason);
     }
@@ -222,11 +223,11 @@ fn decide(access: &PresetAccess, entry: &ToolEntry, arguments: Option<&Value>) -
         None => access.decide(&entry.pattern_names(), entry.limited_effect(), None),
     };
     let allowed = decision.is_allowed();
-    let mut why = decision.for_operators();
+    let mut reason = decision.for_operators();
     if let (AccessDecision::Allowed { limits_arguments: true, .. }, None) = (&decision, arguments) {
-        why.push_str("; to check a call, add --args JSON");
+        reason.push_str("; to check a call, add --args JSON");
     }
-    AccessExplanation { allowed, why }
+    AccessExplanation { allowed, reason }
 }
 
 /// Returns a tool that the preset exposes, or a server's tool that its gates may call, by any name that rules match.

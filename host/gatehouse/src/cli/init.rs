@@ -127,9 +127,9 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
     }
     let mut done: Vec<&str> = Vec::new();
     for change in &changes {
-        change.apply().map_err(|why| match done.as_slice() {
-            [] => CommandError::from(why),
-            done => CommandError::failed(format!("{why} ({} is already written)", done.join(", "))),
+        change.apply().map_err(|reason| match done.as_slice() {
+            [] => CommandError::from(reason),
+            done => CommandError::failed(format!("{reason} ({} is already written)", done.join(", "))),
         })?;
         done.push(change.file.name);
     }
@@ -154,7 +154,7 @@ async fn plan_sections(
     };
     let change = |written: TargetFile| {
         let file = ProjectFile::read(root, written.name)?;
-        let wrong = |why| CommandError::failed(format!("{}: {why}; nothing was written", written.name));
+        let wrong = |reason| CommandError::failed(format!("{}: {reason}; nothing was written", written.name));
         let body = (written.body)(&facts);
         let text = match &file.text {
             None => managed_section::new_file(written.head, &body, file.missing_folders),
@@ -173,12 +173,13 @@ async fn plan_sections(
 fn plan_removal(root: &Path) -> CommandResult<Vec<FileChange>> {
     let mut changes = Vec::new();
     let skill = Arguments::skill_file();
-    let all = InitTarget::value_variants().iter().flat_map(|target| target.files()).chain([skill]);
-    for written in all.collect::<Vec<_>>().into_iter().rev() {
+    let target_files = InitTarget::value_variants().iter().flat_map(|target| target.files()).chain([skill]);
+    for written in target_files.collect::<Vec<_>>().into_iter().rev() {
         let file = ProjectFile::read(root, written.name)?;
         let Some(text) = &file.text else { continue };
-        let after = managed_section::remove_section(text, written.head)
-            .map_err(|why| CommandError::failed(format!("{}: {why}; nothing was written", written.name)))?;
+        let after = managed_section::remove_section(text, written.head).map_err(|reason| {
+            CommandError::failed(format!("{}: {reason}; nothing was written", written.name))
+        })?;
         changes.extend(after.map(|after| FileChange { file, after }));
     }
     Ok(changes)

@@ -115,8 +115,8 @@ pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Com
                 arguments.save_to.as_deref().is_some_and(|file| config.knowledge.is_index_file(file));
             let knowledge = if named && replaces {
                 let (chosen, unusable) = config.knowledge.engine_for_rewrite()?;
-                if let Some(why) = unusable {
-                    out::note(format!("replacing the index file, which is unusable: {why}"));
+                if let Some(reason) = unusable {
+                    out::note(format!("replacing the index file, which is unusable: {reason}"));
                 }
                 compose::knowledge(chosen, WikiRoots::Any, &embedder)?
             } else {
@@ -182,9 +182,9 @@ fn print_index_report(report: &IndexReport, nearest: &[Option<String>]) {
         unresolved_links.len()
     ));
     for (at, link) in unresolved_links.iter().enumerate() {
-        let near = nearest.get(at).and_then(Option::as_ref);
-        let near = near.map(|title| format!("; nearest: {title}")).unwrap_or_default();
-        out::line(format!("unresolved: {} {} -> {}{near}", link.page, link.edge, link.target));
+        let nearest_title = nearest.get(at).and_then(Option::as_ref);
+        let suggestion = nearest_title.map(|title| format!("; nearest: {title}")).unwrap_or_default();
+        out::line(format!("unresolved: {} {} -> {}{suggestion}", link.page, link.edge, link.target));
     }
     for UnknownEdge { edge, links, page } in &report.unknown_edges {
         out::line(format!("unknown edge stored as related: {edge} ({links}, first in {page})"));
@@ -199,7 +199,9 @@ fn print_index_report(report: &IndexReport, nearest: &[Option<String>]) {
 async fn search(knowledge: &WikiKnowledge, arguments: SearchPagesArgs) -> CommandResult {
     let types = arguments.types.iter().map(|name| name.parse::<PageType>());
     let filters = PageFilters {
-        page_types: types.collect::<Result<_, _>>().map_err(|why| CommandError::usage(why.in_one_line()))?,
+        page_types: types
+            .collect::<Result<_, _>>()
+            .map_err(|reason| CommandError::usage(reason.in_one_line()))?,
         domains: arguments.domains,
         min_score: arguments.min_score,
     };
@@ -238,10 +240,10 @@ async fn get(knowledge: &WikiKnowledge, name: &str, output: OutputFormat) -> Com
                 out::note(format!("Others with this title: {}.", namesakes.join(", ")));
             }
         }),
-        PageLookup::Missing(near) => {
-            let near =
-                if near.is_empty() { String::new() } else { format!(" Nearest: {}.", near.join(", ")) };
-            bail!("Page not found: '{name}'.{near}");
+        PageLookup::Missing(nearest) => {
+            let hint =
+                if nearest.is_empty() { String::new() } else { format!(" Nearest: {}.", nearest.join(", ")) };
+            bail!("Page not found: '{name}'.{hint}");
         }
     }
     Ok(())

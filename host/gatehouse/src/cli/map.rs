@@ -30,8 +30,8 @@ pub(super) struct Arguments {
 
 pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) -> CommandResult {
     if arguments.html.is_none() && !arguments.dot {
-        let what = "no output selected; use --html FILE for a browser, or --dot for Graphviz";
-        return Err(CommandError::usage(what));
+        let message = "no output selected; use --html FILE for a browser, or --dot for Graphviz";
+        return Err(CommandError::usage(message));
     }
     let composition = global.compose_without_servers(env)?;
     let config = &composition.config;
@@ -59,7 +59,7 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
         format!("Gatehouse {}, from {from}. This file contains no secret values.", env!("CARGO_PKG_VERSION"));
     let page = map::html("Gatehouse: presets and their access", &about, &maps);
     gatehouse_files::write_atomic(&file, page.as_bytes())
-        .map_err(|why| CommandError::failed(format!("{} cannot be written: {why}", file.display())))?;
+        .map_err(|reason| CommandError::failed(format!("{} cannot be written: {reason}", file.display())))?;
     let sizes: Vec<String> =
         maps.iter().map(|map| format!("{} boxes and {} lines", map.nodes.len(), map.lines.len())).collect();
     out::line(format!("wrote {}: {}", file.display(), sizes.join("; ")));

@@ -78,8 +78,8 @@ fn local(arguments: &Arguments, pinned: &PinnedCommand) -> Value {
 
 fn remote(url: &str, arguments: &Arguments, env: &Env) -> CommandResult<Value> {
     if !url.starts_with("http://") && !url.starts_with("https://") {
-        let why = format!("--http '{url}' is not a URL such as http://127.0.0.1:8642");
-        return Err(CommandError::usage(why));
+        let reason = format!("--http '{url}' is not a URL such as http://127.0.0.1:8642");
+        return Err(CommandError::usage(reason));
     }
     let base = url.trim_end_matches('/').trim_end_matches("/mcp");
     let mut entry = json!({});

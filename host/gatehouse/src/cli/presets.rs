@@ -172,7 +172,8 @@ async fn show(composition: &Composition, preset: &str, output: OutputFormat) -> 
 }
 
 async fn check(composition: &Composition, output: OutputFormat) -> CommandResult {
-    let print_warning = |why: &String| out::verdict("warning", TerminalColor::Yellow, &format!(" {why}"));
+    let print_warning =
+        |reason: &String| out::verdict("warning", TerminalColor::Yellow, &format!(" {reason}"));
     let mut reports = Vec::new();
     let mut broken = 0;
     let catalogs = composition.catalogs().await;
@@ -183,25 +184,26 @@ async fn check(composition: &Composition, output: OutputFormat) -> CommandResult
         let names =
             result.iter().flat_map(|catalog| catalog.in_gate_order()).map(|entry| entry.name.as_str());
         let refused = names.filter_map(providers::refused_name);
-        let mut own: Vec<String> =
-            refused.map(|why| format!("{name}: {why}; give the tool an alias and deny this name")).collect();
-        own.extend(warnings.remove(name).unwrap_or_default());
+        let mut preset_warnings: Vec<String> = refused
+            .map(|reason| format!("{name}: {reason}; give the tool an alias and deny this name"))
+            .collect();
+        preset_warnings.extend(warnings.remove(name).unwrap_or_default());
         let (mut report, word, color, text) = match result.map(|catalog| catalog.entries().len()) {
             Ok(tools) => {
                 let report = json!({"preset": name, "ok": true, "tools": tools});
                 (report, "ok", TerminalColor::Green, format!("      {name}: {tools} tools"))
             }
-            Err(why) => {
-                let report = json!({"preset": name, "ok": false, "error": why});
-                (report, "broken", TerminalColor::Red, format!("  {name}: {why}"))
+            Err(reason) => {
+                let report = json!({"preset": name, "ok": false, "error": reason});
+                (report, "broken", TerminalColor::Red, format!("  {name}: {reason}"))
             }
         };
         if !output.json {
             out::verdict(word, color, &text);
-            own.iter().for_each(print_warning);
+            preset_warnings.iter().for_each(print_warning);
         }
-        if report["ok"] == true && !own.is_empty() {
-            report["warnings"] = json!(own);
+        if report["ok"] == true && !preset_warnings.is_empty() {
+            report["warnings"] = json!(preset_warnings);
         }
         reports.push(report);
     }
@@ -216,7 +218,8 @@ async fn check(composition: &Composition, output: OutputFormat) -> CommandResult
     }
     output.print(&reports, || {
         of_rules.iter().for_each(print_warning);
-        let print_error = |why: &String| out::verdict("broken", TerminalColor::Red, &format!("  {why}"));
+        let print_error =
+            |reason: &String| out::verdict("broken", TerminalColor::Red, &format!("  {reason}"));
         unserved.iter().for_each(print_error);
     });
     match (broken, unserved.len()) {

@@ -39,70 +39,73 @@ pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Com
     let composition = global.compose(env)?;
     match command {
         Command::List(output) => {
-            let all = composition.principals().await?;
-            output.print(&all, || match all.as_slice() {
+            let principals = composition.principals().await?;
+            output.print(&principals, || match principals.as_slice() {
                 [] => out::line("No principal has stored or changed anything yet."),
-                all => {
+                principals => {
                     let header = ["NAME", "ARTIFACTS", "BYTES", "KV BYTES", "AUDIT", "LAST"];
-                    out::table(&with_header(header, all.iter().map(row)));
+                    out::table(&with_header(header, principals.iter().map(row)));
                 }
             });
             Ok(())
         }
         Command::Show { name, output } => {
-            let one = find(&composition, &name).await?;
-            output.print(&one, || print(&one));
+            let principal = find(&composition, &name).await?;
+            output.print(&principal, || print(&principal));
             Ok(())
         }
         Command::Erase { name, yes, json } => erase(&composition, &name, yes, json).await,
     }
 }
 
-fn row(one: &PrincipalData) -> Vec<String> {
-    let audit = one.audit.as_ref();
+fn row(principal: &PrincipalData) -> Vec<String> {
+    let audit = principal.audit.as_ref();
     let past = |last: i64| ago(SystemClock.now_ms().saturating_sub(last.unsigned_abs()));
     let last = audit.and_then(|audit| audit.last).map_or("-".to_owned(), past);
     let entries = audit.map_or(0, |audit| audit.entries);
-    let numbers = [one.artifacts, one.artifact_bytes, one.kv_bytes, entries].map(|number| number.to_string());
-    [one.name.clone()].into_iter().chain(numbers).chain([last]).collect()
+    let numbers = [principal.artifacts, principal.artifact_bytes, principal.kv_bytes, entries]
+        .map(|number| number.to_string());
+    [principal.name.clone()].into_iter().chain(numbers).chain([last]).collect()
 }
 
 async fn find(composition: &Composition, name: &str) -> CommandResult<PrincipalData> {
-    let all = composition.principals().await?;
-    let near = names::did_you_mean(name, all.iter().map(|one| one.name.as_str()));
-    all.into_iter().find(|one| one.name == name).ok_or_else(|| {
-        let shown = names::quoted(name, 128);
-        CommandError::failed(format!("unknown principal '{shown}'.{near} Run `gatehouse principals list`."))
+    let principals = composition.principals().await?;
+    let suggestion = names::did_you_mean(name, principals.iter().map(|principal| principal.name.as_str()));
+    principals.into_iter().find(|principal| principal.name == name).ok_or_else(|| {
+        let quoted_name = names::quoted(name, 128);
+        CommandError::failed(format!(
+            "unknown principal '{quoted_name}'.{suggestion} Run `gatehouse principals list`."
+        ))
     })
 }
 
-fn print(one: &PrincipalData) {
-    out::line(&one.name);
-    out::line(format!("artifacts: {}, {} bytes", one.artifacts, one.artifact_bytes));
-    out::line(format!("kv: {} bytes", one.kv_bytes));
-    if !one.logins.is_empty() {
-        out::line(format!("logins: {}", one.logins.join(", ")));
+fn print(principal: &PrincipalData) {
+    out::line(&principal.name);
+    out::line(format!("artifacts: {}, {} bytes", principal.artifacts, principal.artifact_bytes));
+    out::line(format!("kv: {} bytes", principal.kv_bytes));
+    if !principal.logins.is_empty() {
+        out::line(format!("logins: {}", principal.logins.join(", ")));
     }
-    for used in &one.quotas {
+    for used in &principal.quotas {
         out::line(format!("quota {}: {} calls, {} tokens", used.quota, used.calls, used.tokens));
     }
-    if let Some(audit) = &one.audit {
+    if let Some(audit) = &principal.audit {
         let (first, pseudonym) = (rfc3339(audit.first.unsigned_abs()), &audit.pseudonym[..16]);
         out::line(format!("audit: {} entries since {first}, pseudonym {pseudonym}", audit.entries));
     }
 }
 
 async fn erase(composition: &Composition, name: &str, yes: bool, json: bool) -> CommandResult {
-    let one = find(composition, name).await?;
+    let principal = find(composition, name).await?;
     if !json {
         out::line(format!(
             "{}: {} artifacts with {} bytes, {} bytes of kv and {} logins to servers will be deleted, and the audit will \
              no longer name it. Disable its key or account first if it should not come back.",
-            one.name,
-            one.artifacts,
-            one.artifact_bytes,
-            one.kv_bytes,
-            one.logins.len()
+            principal.name,
+            principal.artifacts,
+            principal.artifact_bytes,
+            principal.kv_bytes,
+            principal.logins.len()
         ));
     }
     if !confirm(yes, json, "Erase it? [y/N] ").await? {

@@ -46,8 +46,8 @@ async fn run_request(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> R
     let catalog = Arc::new(composition.catalog(&compiled).await.map_err(Fault::unavailable)?);
     let tool = name(&catalog).ok_or_else(|| {
         let preset = &arguments.preset;
-        let why = format!("preset '{preset}' has no tool 'request'");
-        Fault::invalid(why).hint("Give it `gates.proxy = { request = true }`, or use --preset gateway.")
+        let reason = format!("preset '{preset}' has no tool 'request'");
+        Fault::invalid(reason).hint("Give it `gates.proxy = { request = true }`, or use --preset gateway.")
     })?;
     let reply = call::run_tool(&composition, catalog, &tool, request).await?;
     let text = reply.content.iter().find_map(call::text_of);
@@ -57,8 +57,8 @@ async fn run_request(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> R
 
 pub(super) fn name(catalog: &Catalog) -> Option<String> {
     let mut entries = catalog.entries().iter();
-    let found = entries.find(|entry| workflow::takes_requests(entry));
-    found.map(|entry| entry.name.to_string())
+    let request_tool = entries.find(|entry| workflow::takes_requests(entry));
+    request_tool.map(|entry| entry.name.to_string())
 }
 
 fn read(file: &Path) -> Result<Value, PlainError> {

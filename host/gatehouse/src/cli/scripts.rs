@@ -172,8 +172,8 @@ fn check_visible(name: &str, text: &str) -> CommandResult {
 fn export(file: &Path, text: &str, force: bool) -> CommandResult {
     match fs::read(file) {
         Ok(there) if there != text.as_bytes() && !force => {
-            let why = format!("{} has other content; --force overwrites it", file.display());
-            Err(CommandError::usage(why))
+            let reason = format!("{} has other content; --force overwrites it", file.display());
+            Err(CommandError::usage(reason))
         }
         _ => write_file(file, text),
     }

@@ -53,8 +53,8 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
     if let Some(path) = &composition.config.knowledge.index_file {
         config::read_index(path)?;
     }
-    for why in config::unused(&composition.config, env) {
-        tracing::info!("{why}");
+    for reason in config::unused(&composition.config, env) {
+        tracing::info!("{reason}");
     }
     let origin = ConfigOrigin {
         gates: global.gates.clone(),
@@ -162,8 +162,8 @@ async fn open(
     }
     let greeting = Greeting::from_views(&views);
     let failing = views.failing();
-    for (preset, why) in &failing {
-        tracing::warn!(%preset, "cannot be served: {why}");
+    for (preset, reason) in &failing {
+        tracing::warn!(%preset, "cannot be served: {reason}");
     }
     for lack in composition.unmet_grants().await {
         tracing::warn!("{lack}");
@@ -228,9 +228,9 @@ fn listen_on(typed: &str) -> Result<SocketAddr, PlainError> {
     }
     let loopback = IpAddr::from(Ipv4Addr::LOCALHOST);
     let (host, port) = bare.rsplit_once(':').unwrap_or(("", bare));
-    let known = host.is_empty() || host.eq_ignore_ascii_case("localhost");
+    let is_localhost = host.is_empty() || host.eq_ignore_ascii_case("localhost");
     match port.parse() {
-        Ok(port) if known => Ok(SocketAddr::new(loopback, port)),
+        Ok(port) if is_localhost => Ok(SocketAddr::new(loopback, port)),
         _ => Err("write an IP address and a port, for example 127.0.0.1:8642, localhost:8642 or 8642".into()),
     }
 }

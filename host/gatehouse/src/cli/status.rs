@@ -195,8 +195,8 @@ const MAX_TOOLS: usize = 15;
 
 async fn watch(composition: &Composition, seconds: u16) -> CommandResult {
     if !io::stdout().is_terminal() {
-        let why = "--watch requires a terminal; `gatehouse status --json` prints the state once";
-        return Err(CommandError::usage(why));
+        let reason = "--watch requires a terminal; `gatehouse status --json` prints the state once";
+        return Err(CommandError::usage(reason));
     }
     let stop = signals::shutdown_token(None);
     let mut ticks = tokio::time::interval(Duration::from_secs(seconds.into()));
@@ -228,12 +228,12 @@ async fn screen(composition: &Composition, seconds: u16) -> Vec<String> {
     match today(composition).await {
         Ok(metrics) if metrics.is_empty() => lines.push("No calls today.".into()),
         Ok(metrics) => {
-            let calls: u64 = metrics.iter().map(|one| one.calls).sum();
-            let most: Vec<&ToolMetrics> = metrics.iter().take(MAX_TOOLS).collect();
+            let calls: u64 = metrics.iter().map(|entry| entry.calls).sum();
+            let busiest_tools: Vec<&ToolMetrics> = metrics.iter().take(MAX_TOOLS).collect();
             lines.push(format!("{calls} calls of {} tools today", metrics.len()));
-            lines.extend(tools::busiest(&most));
+            lines.extend(tools::busiest(&busiest_tools));
         }
-        Err(why) => lines.push(why.into()),
+        Err(reason) => lines.push(reason.into()),
     }
     lines
 }

@@ -42,8 +42,8 @@ pub(super) fn run(arguments: &Arguments, env: &Env) -> CommandResult {
     if arguments.remove {
         return remove(arguments);
     }
-    let cannot = |file: &Path, why: &dyn fmt::Display| {
-        CommandError::failed(format!("{}: cannot be read: {why}", file.display()))
+    let cannot = |file: &Path, reason: &dyn fmt::Display| {
+        CommandError::failed(format!("{}: cannot be read: {reason}", file.display()))
     };
     let file = arguments.file.canonicalize().map_err(|error| cannot(&arguments.file, &error))?;
     let bytes = locate::read_bounded(&file).map_err(|error| cannot(&arguments.file, &error))?;
@@ -70,7 +70,7 @@ pub(super) fn run(arguments: &Arguments, env: &Env) -> CommandResult {
 
 /// Returns the permissions that the file grants, for a last check by the user.
 fn summary(file: &Path, content: &str, config: &Config) -> Value {
-    let shown = |path: &PathBuf| path.display().to_string();
+    let display_path = |path: &PathBuf| path.display().to_string();
     let (mut grants, mut hosts, mut folders) = (Vec::new(), Vec::new(), Vec::new());
     let served = config.served_gates();
     for (name, gate) in config.gates.iter().filter(|(name, gate)| !gate.shipped || served.contains(*name)) {
@@ -80,7 +80,7 @@ fn summary(file: &Path, content: &str, config: &Config) -> Value {
         }
         hosts.extend(gate.settings.http.iter().map(|rules| format!("{name}: {}", rules.hosts().join(", "))));
         let seen = gate.settings.folders.iter().filter(|folder| !folder.private);
-        folders.extend(seen.map(|folder| format!("{name}: {}", shown(&folder.host))));
+        folders.extend(seen.map(|folder| format!("{name}: {}", display_path(&folder.host))));
     }
     let providers = ProviderName::ALL.into_iter().filter_map(|name| {
         let address = config.models.settings(name).base_url.as_ref()?;
@@ -90,12 +90,12 @@ fn summary(file: &Path, content: &str, config: &Config) -> Value {
         "file": file,
         "sha256": sha256_hex(content),
         "allows": {
-            "gates": config.gate_folders.iter().map(shown).collect::<Vec<_>>(),
+            "gates": config.gate_folders.iter().map(display_path).collect::<Vec<_>>(),
             "grants": grants,
             "hosts": hosts,
             "servers": config.servers.enabled().map(|server| format!("{}: {}", server.name, servers::reached_by(server))).collect::<Vec<_>>(),
             "folders": folders,
-            "wikis": config.knowledge.wiki_roots.iter().map(shown).collect::<Vec<_>>(),
+            "wikis": config.knowledge.wiki_roots.iter().map(display_path).collect::<Vec<_>>(),
             "models": providers.collect::<Vec<_>>(),
             "variables": variables(content),
         }

@@ -57,9 +57,9 @@ impl Composition {
             let listing = gate.list(&Map::new()).await.map_err(|fault| fault.in_one_line())?;
             if listing.formats.is_empty() {
                 let candidates = self.other_converters(&[]).await;
-                let near = did_you_mean(name, candidates.iter().map(|(name, _)| name.as_str()));
+                let suggestion = did_you_mean(name, candidates.iter().map(|(name, _)| name.as_str()));
                 bail!(
-                    "documents.converters: gate '{name}' converts no documents: it does not export `convert`.{near}"
+                    "documents.converters: gate '{name}' converts no documents: it does not export `convert`.{suggestion}"
                 );
             }
             let (digest, formats) = (gate.info().digest.clone(), listing.formats.clone());

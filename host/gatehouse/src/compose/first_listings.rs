@@ -137,7 +137,9 @@ impl Composition {
         let mut unlisted = Vec::new();
         for server in live.status().into_iter().filter(wanted) {
             // Without its variables, a server cannot start.
-            let lacks = |one: &ServerDefinition| one.name == server.name && !one.missing.is_empty();
+            let lacks = |definition: &ServerDefinition| {
+                definition.name == server.name && !definition.missing.is_empty()
+            };
             if !definitions.iter().any(lacks) && matches!(live.known(&server.name).await, Ok(None)) {
                 unlisted.push(server.name);
             }
@@ -166,7 +168,7 @@ impl Composition {
         self.hold_back(&failed);
         let at = SystemClock.now_ms();
         let recorded = failed.iter().filter_map(|(name, reason)| {
-            let definition = definitions.iter().find(|one| one.name == *name)?;
+            let definition = definitions.iter().find(|definition| definition.name == *name)?;
             let failure = ListingFailure { at, definition: digest(definition), reason: reason.clone() };
             Some((name.to_string(), failure))
         });

@@ -136,24 +136,24 @@ impl GateRegistry {
 
     /// Loads a new file on a blocking thread: compiling takes seconds, and the host must be able to shut down.
     async fn load(&self, name: &str, file: &Path, settings: GateSettings) -> Result<Gate, PlainError> {
-        let known = self.sandbox.known_gate(name, file, &settings).map_err(|error| error.to_string())?;
-        if let Some(known) = known {
-            return Ok(known);
+        let known_gate = self.sandbox.known_gate(name, file, &settings).map_err(|error| error.to_string())?;
+        if let Some(known_gate) = known_gate {
+            return Ok(known_gate);
         }
         let (sandbox, name, file) = (self.sandbox.clone(), name.to_owned(), file.to_owned());
         // Compiling takes many seconds, loading machine code of the cache a few milliseconds.
-        let shown = out::is_interactive().then(|| format!("compiling gate {name} …"));
+        let note = out::is_interactive().then(|| format!("compiling gate {name} …"));
         let mut loading = tokio::task::spawn_blocking(move || {
             let gate = sandbox.gate(&name, &file, settings);
             // Compiling takes tens of megabytes.
             allocator::release_free_memory();
             gate
         });
-        let loaded = match shown {
-            Some(shown) => match timeout(NOTE_DELAY, &mut loading).await {
+        let loaded = match note {
+            Some(note) => match timeout(NOTE_DELAY, &mut loading).await {
                 Ok(loaded) => loaded,
                 Err(_) => {
-                    out::note(shown);
+                    out::note(note);
                     loading.await
                 }
             },
@@ -192,21 +192,24 @@ impl GateRegistry {
     pub(crate) fn misnamed(&self) -> Vec<String> {
         let folders = self.config.gate_folders.iter();
         let files = folders.flat_map(|folder| stems(folder).into_iter().map(move |stem| (folder, stem)));
-        let why = files.filter_map(|(folder, stem)| Some((folder, check_gate_name(&stem).err()?)));
-        why.map(|(folder, why)| format!("a file in {} is ignored: {why}", folder.display())).collect()
+        let reason = files.filter_map(|(folder, stem)| Some((folder, check_gate_name(&stem).err()?)));
+        reason
+            .map(|(folder, reason)| format!("a file in {} is ignored: {reason}", folder.display()))
+            .collect()
     }
 
     /// Returns a message for each block of an unknown gate, with its line and the nearest name.
     pub(crate) fn blocks_without_gate(&self) -> Vec<String> {
-        let known = self.names();
-        let own = self.config.gates.iter().filter(|(_, gate)| !gate.shipped).map(|(name, _)| name);
-        let unknown = own.filter(|name| !known.contains(name));
-        let why = |name: &String| {
-            let near = names::did_you_mean(name, known.iter().map(String::as_str));
-            let why = format!("the block [gates.{name}] is for an unknown gate.{near}");
-            self.config.with_line_of(&["gates", name], why)
+        let gate_names = self.names();
+        let configured_names =
+            self.config.gates.iter().filter(|(_, gate)| !gate.shipped).map(|(name, _)| name);
+        let unknown = configured_names.filter(|name| !gate_names.contains(name));
+        let reason = |name: &String| {
+            let suggestion = names::did_you_mean(name, gate_names.iter().map(String::as_str));
+            let reason = format!("the block [gates.{name}] is for an unknown gate.{suggestion}");
+            self.config.with_line_of(&["gates", name], reason)
         };
-        unknown.map(why).collect()
+        unknown.map(reason).collect()
     }
 
     /// Returns the file of a gate: the one that the configuration names, else `<name>.wasm` in the first directory that
@@ -233,12 +236,13 @@ impl GateRegistry {
     }
 
     fn unknown(&self, name: &str) -> String {
-        let mut known = self.names();
-        known.extend(built_in::names().filter(|_| built_in::is_in_config(&self.config)).map(str::to_owned));
-        known.sort();
-        known.dedup();
-        let near = names::did_you_mean(name, known.iter().map(String::as_str));
-        let shown = names::quoted(name, 64);
+        let mut gate_names = self.names();
+        gate_names
+            .extend(built_in::names().filter(|_| built_in::is_in_config(&self.config)).map(str::to_owned));
+        gate_names.sort();
+        gate_names.dedup();
+        let suggestion = names::did_you_mean(name, gate_names.iter().map(String::as_str));
+        let display_name = names::quoted(name, 64);
         let folders: Vec<String> = self.config.gate_folders.iter().map(|f| f.display().to_string()).collect();
         let folders = folders.join(", ");
         let mut projects =
@@ -246,11 +250,12 @@ impl GateRegistry {
         if let Some(project) = projects.find(|project| project.name == name) {
             let folder = project.folder.display();
             return format!(
-                "gate '{shown}' is not built yet; run `gatehouse gates build {folder}`, which makes {shown}.wasm"
+                "gate '{display_name}' is not built yet; run `gatehouse gates build {folder}`, which makes \
+                {display_name}.wasm"
             );
         }
-        let there_are = match (known.is_empty(), built_in::names().next().is_some()) {
-            (false, _) => format!("There are: {}.", known.join(", ")),
+        let there_are = match (gate_names.is_empty(), built_in::names().next().is_some()) {
+            (false, _) => format!("There are: {}.", gate_names.join(", ")),
             (true, true) => format!(
                 "There is no gate in {folders}; write gates = [\"gates\", \"{}\"] under [host] for the shipped ones.",
                 built_in::NAME
@@ -259,7 +264,7 @@ impl GateRegistry {
                 format!("There is no gate in {folders}; `cargo xtask gates` builds the shipped ones.")
             }
         };
-        format!("unknown gate '{shown}': no {shown}.wasm in {folders}.{near} {there_are}")
+        format!("unknown gate '{display_name}': no {display_name}.wasm in {folders}.{suggestion} {there_are}")
     }
 }
 

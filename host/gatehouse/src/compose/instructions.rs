@@ -37,8 +37,8 @@ pub(super) fn writer(
     let texts: Vec<SourceText> = texts.into_iter().map(text).collect();
     Arc::new(move |catalog, surface| {
         let (mut gates, mut servers) = (Vec::new(), Vec::new());
-        let shown = texts.iter().filter(|text| surface.shows(catalog, &text.source));
-        for SourceText { source, text, tools } in shown {
+        let visible_texts = texts.iter().filter(|text| surface.shows(catalog, &text.source));
+        for SourceText { source, text, tools } in visible_texts {
             match (source, tools_of(catalog, source)) {
                 (_, 0) => {}
                 (SourceId::Gate(name), _) => gates.push((&**name, text.as_str())),

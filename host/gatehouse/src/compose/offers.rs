@@ -20,14 +20,14 @@ impl Composition {
     /// Returns what the sources list, before renaming and denying.
     pub(crate) async fn offers(&self, compiled: &CompiledPreset) -> Result<Vec<SourceListing>, PlainError> {
         let preset = compiled.preset.as_str();
-        let refused = |why: &dyn fmt::Display| format!("preset '{preset}': {why}");
+        let refused = |reason: &dyn fmt::Display| format!("preset '{preset}': {reason}");
         let mut sources = Vec::new();
         for (id, params) in &compiled.sources {
             let source: Arc<dyn Source> = match id {
                 SourceId::Gate(_) if self.gates.is_withdrawn(id) => continue,
                 SourceId::Gate(name) => {
                     let gate = self.gates.get(name).await;
-                    gate.map_err(|why| self.config.with_line(preset, &["gates", name], refused(&why)))?
+                    gate.map_err(|reason| self.config.with_line(preset, &["gates", name], refused(&reason)))?
                 }
                 SourceId::Server(name)
                     if !self.config.servers.enabled().any(|server| server.name == *name) =>
@@ -40,8 +40,8 @@ impl Composition {
                 }
             };
             if matches!(id, SourceId::Gate(name) if **name == *SKILLS_SOURCE && !compiled.skills.is_empty()) {
-                let why = "a gate named 'skills' and `skills` cannot be in one preset; rename the gate";
-                return Err(self.config.with_line(preset, &["skills"], refused(&why)).into());
+                let reason = "a gate named 'skills' and `skills` cannot be in one preset; rename the gate";
+                return Err(self.config.with_line(preset, &["skills"], refused(&reason)).into());
             }
             let mut params = params.clone();
             self.add_environment(&*source, &mut params).await;
@@ -51,8 +51,8 @@ impl Composition {
             let folders = compiled.skills.clone();
             let loaded = tokio::task::spawn_blocking(move || SkillFolders::load(&folders)).await;
             let loaded = loaded.map_err(|_| refused(&"cannot read its skills"))?;
-            let skills = loaded.map_err(|why| {
-                self.config.with_line(preset, &["skills"], refused(&format!("skills: {why}")))
+            let skills = loaded.map_err(|reason| {
+                self.config.with_line(preset, &["skills"], refused(&format!("skills: {reason}")))
             })?;
             sources.push((Arc::new(skills), Map::new()));
         }
@@ -106,12 +106,12 @@ impl Composition {
                 name.strip_prefix(server.as_str()).is_some_and(|rest| rest.starts_with("__"))
             };
             let Some(server) = self.config.servers.declared.keys().find(begins) else {
-                let near = names::did_you_mean(name, exposed.iter().map(String::as_str));
-                let why = format!(
-                    "preset '{preset}': tools names '{}', which no gate of the preset has.{near}",
+                let suggestion = names::did_you_mean(name, exposed.iter().map(String::as_str));
+                let reason = format!(
+                    "preset '{preset}': tools names '{}', which no gate of the preset has.{suggestion}",
                     names::quoted(name, 64)
                 );
-                return Err(self.config.with_line(preset, &["tools", name], why).into());
+                return Err(self.config.with_line(preset, &["tools", name], reason).into());
             };
             let listed = offers.iter().find(|offer| {
                 matches!(offer.source.id(), SourceId::Server(name) if **name == *server)

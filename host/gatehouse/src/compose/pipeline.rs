@@ -99,18 +99,22 @@ impl WorkflowMarks for FileMarks {
 }
 
 fn project(origin: &str, root: &str, allowed: &[PathBuf]) -> Result<PathBuf, Fault> {
-    let shown = quoted(root, 200);
+    let display_root = quoted(root, 200);
     if !Path::new(root).is_absolute() {
-        return Err(Fault::invalid(format!("{origin} '{shown}' is not absolute")));
+        return Err(Fault::invalid(format!("{origin} '{display_root}' is not absolute")));
     }
     let real = Path::new(root)
         .canonicalize()
-        .map_err(|error| Fault::invalid(format!("{origin} '{shown}' cannot be used: {error}")))?;
+        .map_err(|error| Fault::invalid(format!("{origin} '{display_root}' cannot be used: {error}")))?;
     if !real.is_dir() {
-        return Err(Fault::invalid(format!("{origin} '{shown}' is not a directory")));
+        return Err(Fault::invalid(format!("{origin} '{display_root}' is not a directory")));
     }
-    if !allowed.iter().filter_map(|one| one.canonicalize().ok()).any(|one| real.starts_with(one)) {
-        return Err(Fault::denied(format!("{origin} '{shown}' is not in any root of the workflow"))
+    if !allowed
+        .iter()
+        .filter_map(|allowed_root| allowed_root.canonicalize().ok())
+        .any(|allowed_root| real.starts_with(allowed_root))
+    {
+        return Err(Fault::denied(format!("{origin} '{display_root}' is not in any root of the workflow"))
             .hint("Add its directory to `roots` of the workflow in presets.toml."));
     }
     Ok(real)
@@ -165,7 +169,7 @@ mod tests {
         };
         let real = project(inside.join("project")).await.expect("allowed");
         assert!(project(inside.join("project/../project")).await.is_ok_and(|same| same == real));
-        for (path, why) in [
+        for (path, reason) in [
             (outside.clone(), "not in any root of the workflow"),
             (inside.join("link"), "not in any root of the workflow"),
             (inside.join("../outside"), "not in any root of the workflow"),
@@ -174,7 +178,7 @@ mod tests {
             (PathBuf::from("inside"), "is not absolute"),
         ] {
             let fault = project(path.clone()).await.expect_err("refused");
-            assert!(fault.message.contains(why), "{}: {fault}", path.display());
+            assert!(fault.message.contains(reason), "{}: {fault}", path.display());
         }
         let marks = FileMarks;
         assert!(!marks.exists(&real, ".w-done").await.expect("looked"));

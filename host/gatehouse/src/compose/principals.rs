@@ -52,15 +52,15 @@ impl Composition {
     /// Returns every principal that some store knows, sorted by name.
     pub(crate) async fn principals(&self) -> Result<Vec<PrincipalData>, Fault> {
         let stores = &self.stores;
-        let mut known: BTreeMap<String, Option<KnownPrincipal>> = BTreeMap::new();
+        let mut audits: BTreeMap<String, Option<KnownPrincipal>> = BTreeMap::new();
         let mut quotas: BTreeMap<String, Vec<QuotaUse>> = BTreeMap::new();
         if stores.audit.path().exists() {
-            for one in stores.audit.principals().await? {
-                known.insert(one.name.clone(), Some(one));
+            for principal in stores.audit.principals().await? {
+                audits.insert(principal.name.clone(), Some(principal));
             }
             for used in stores.audit.quota_usage().await? {
                 let name = used.principal.as_str().to_owned();
-                known.entry(name.clone()).or_default();
+                audits.entry(name.clone()).or_default();
                 quotas.entry(name).or_default().push(QuotaUse {
                     quota: used.quota.to_string(),
                     calls: used.calls.used,
@@ -70,18 +70,18 @@ impl Composition {
         }
         let artifacts = stores.artifacts.get()?;
         for owner in artifacts.owners().await?.into_iter().chain(stores.kv.owners().await?) {
-            known.entry(owner).or_default();
+            audits.entry(owner).or_default();
         }
         let mut logins: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for id in stores.logins.of_principals().await? {
             let Some(owner) = id.owner() else { continue };
-            known.entry(owner.as_str().to_owned()).or_default();
+            audits.entry(owner.as_str().to_owned()).or_default();
             logins.entry(owner.as_str().to_owned()).or_default().push(id.server().to_owned());
         }
-        let mut all = Vec::new();
-        for (name, audit) in known {
+        let mut principals = Vec::new();
+        for (name, audit) in audits {
             let (count, artifact_bytes) = artifacts.holding(&principal_named(&name)).await?;
-            all.push(PrincipalData {
+            principals.push(PrincipalData {
                 artifacts: count,
                 artifact_bytes,
                 kv_bytes: stores.kv.owner_bytes(&name).await?,
@@ -91,7 +91,7 @@ impl Composition {
                 audit,
             });
         }
-        Ok(all)
+        Ok(principals)
     }
 
     /// Returns the API key of a principal. `None` if it has none.

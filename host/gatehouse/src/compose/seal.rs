@@ -33,7 +33,7 @@ fn from_variable(text: &str) -> Result<Vec<KeyBytes>, PlainError> {
 }
 
 fn from_file(path: &Path) -> Result<KeyBytes, PlainError> {
-    let subject = |what: &str| format!("cannot {what} {}, which seals session IDs", path.display());
+    let subject = |action: &str| format!("cannot {action} {}, which seals session IDs", path.display());
     match fs::read_to_string(path) {
         Ok(text) => return from_base64(path, &text),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}

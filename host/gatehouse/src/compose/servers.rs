@@ -76,18 +76,18 @@ impl HostServers {
         let now = self.added.snapshot();
         let mut problems = lock(&self.problems);
         if *problems != now.problems {
-            now.problems.iter().for_each(|why| tracing::warn!("{why}"));
+            now.problems.iter().for_each(|reason| tracing::warn!("{reason}"));
             *problems = now.problems;
         }
         let config = self.added.config();
         let added = now.servers.into_values().filter(|server| server.enabled).map(|server| server.definition);
-        let mut wanted: Vec<ServerDefinition> = config.servers.enabled().cloned().chain(added).collect();
+        let mut definitions: Vec<ServerDefinition> = config.servers.enabled().cloned().chain(added).collect();
         let place = |server: &ServerDefinition| config.servers.position(&server.name);
-        wanted.sort_by(|a, b| place(a).cmp(&place(b)).then_with(|| a.name.cmp(&b.name)));
+        definitions.sort_by(|a, b| place(a).cmp(&place(b)).then_with(|| a.name.cmp(&b.name)));
         let mut applied = lock(&self.applied);
-        if *applied != wanted {
-            self.live.apply(wanted.clone());
-            *applied = wanted;
+        if *applied != definitions {
+            self.live.apply(definitions.clone());
+            *applied = definitions;
         }
     }
 

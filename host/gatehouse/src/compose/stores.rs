@@ -140,10 +140,10 @@ impl Composition {
     /// Returns the counters of each gate that has some. If the store cannot be read, returns none; calls report the
     /// error.
     pub(crate) async fn counts(&self) -> BTreeMap<String, GateCounts> {
-        let mut all = BTreeMap::new();
+        let mut counts_by_gate = BTreeMap::new();
         // Opening the store would create the database.
         if !self.config.state.join("kv.db").exists() {
-            return all;
+            return counts_by_gate;
         }
         let may_keep =
             |grants: &Grants| grants.access(Capability::Kv).is_some_and(|access| access == AccessLevel::Full);
@@ -156,10 +156,10 @@ impl Composition {
                 counts.extend(number.map(|number| (key[COUNTER_PREFIX.len()..].to_owned(), number)));
             }
             if !counts.is_empty() {
-                all.insert(gate.clone(), counts);
+                counts_by_gate.insert(gate.clone(), counts);
             }
         }
-        all
+        counts_by_gate
     }
 }
 
@@ -218,15 +218,15 @@ impl<T> LazyPort<T> {
 
     /// Returns the port, set up if necessary. Fails if its configuration is invalid.
     pub(crate) fn get(&self) -> Result<&Arc<T>, Fault> {
-        if let Some(made) = self.made.get() {
-            return Ok(made);
+        if let Some(port) = self.made.get() {
+            return Ok(port);
         }
         // Two callers can race. Building opens nothing, so drop the loser.
-        let made = (self.make)(&self.config, &self.embedder).map_err(|error| {
+        let port = (self.make)(&self.config, &self.embedder).map_err(|error| {
             Fault::unavailable(format!("{} not set up: {error}", self.subject))
                 .hint("Ask the host's operator to run `gatehouse doctor`.")
         })?;
-        Ok(self.made.get_or_init(|| Arc::new(made)))
+        Ok(self.made.get_or_init(|| Arc::new(port)))
     }
 }
 
@@ -244,8 +244,8 @@ macro_rules! port_of_store {
             }
 
             pub(crate) async fn close(&self) {
-                if let Some(made) = self.made.get() {
-                    made.close().await;
+                if let Some(port) = self.made.get() {
+                    port.close().await;
                 }
             }
         }

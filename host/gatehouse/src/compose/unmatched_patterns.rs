@@ -51,8 +51,8 @@ impl Composition {
         for (compiled, catalog) in &built {
             let crowded = catalog.crowded.iter().map(ToString::to_string);
             let surface = surface::missing_part(compiled, catalog);
-            let all = crowded.chain(surface).chain(self.ungranted(compiled).await);
-            warnings.entry(compiled.preset.clone()).or_default().extend(all);
+            let other_warnings = crowded.chain(surface).chain(self.ungranted(compiled).await);
+            warnings.entry(compiled.preset.clone()).or_default().extend(other_warnings);
         }
         warnings
     }
@@ -81,19 +81,21 @@ impl Composition {
         }
         for (name, preset) in &self.config.presets {
             for (list, pattern) in own_patterns(preset) {
-                let is = |found: &UnmatchedPattern| found.list == list && found.pattern == pattern;
+                let is =
+                    |candidate: &UnmatchedPattern| candidate.list == list && candidate.pattern == pattern;
                 let mut heirs = built.iter().zip(&unmatched).filter(|((compiled, _), _)| {
                     compiled.has_pattern(list, pattern)
                         && keys::with_bases(&self.config.presets, &compiled.preset).contains(&name.as_str())
                 });
                 let Some(((heir, catalog), first)) = heirs.next() else { continue };
-                let matches_nothing = |found: &[&UnmatchedPattern]| found.iter().any(|found| is(found));
-                if matches_nothing(first) && heirs.all(|(_, found)| matches_nothing(found)) {
-                    let why = self.warning(name, &heir.preset, catalog, &servers, (list, pattern));
+                let matches_nothing =
+                    |candidates: &[&UnmatchedPattern]| candidates.iter().any(|candidate| is(candidate));
+                if matches_nothing(first) && heirs.all(|(_, candidates)| matches_nothing(candidates)) {
+                    let reason = self.warning(name, &heir.preset, catalog, &servers, (list, pattern));
                     // The preset that declares the pattern, if it was built.
                     let is_built = built.iter().any(|(compiled, _)| compiled.preset == *name);
                     let preset = if is_built { name } else { &heir.preset };
-                    warnings.entry(preset.clone()).or_default().push(why);
+                    warnings.entry(preset.clone()).or_default().push(reason);
                 }
             }
         }
@@ -118,11 +120,12 @@ impl Composition {
             catalog.problems.iter().any(|(failed, _)| failed == source)
                 || servers.get(&**source.name()).is_none_or(|server| !server.config.enabled)
         };
-        let shown = compiled.sources.iter().map(|(source, _)| source);
-        let shown = shown.filter(|source| matches!(source, SourceId::Server(_)) && unknown(source));
-        let shown: Vec<&str> = shown.map(|source| &**source.name()).collect();
+        let sources = compiled.sources.iter().map(|(source, _)| source);
+        let unknown_servers =
+            sources.filter(|source| matches!(source, SourceId::Server(_)) && unknown(source));
+        let unknown_servers: Vec<&str> = unknown_servers.map(|source| &**source.name()).collect();
         let may_match = |pattern: &UnmatchedPattern| {
-            shown.iter().any(|server| pattern.may_match_tools_of(server))
+            unknown_servers.iter().any(|server| pattern.may_match_tools_of(server))
                 || (behind
                     && servers.iter().any(|(name, server)| match &server.listing {
                         Some(listed) => catalog.server_tools.matches(pattern, listed),
@@ -135,24 +138,26 @@ impl Composition {
     fn warning(
         &self,
         preset: &str,
-        shown: &str,
+        heir: &str,
         catalog: &Catalog,
         servers: &BTreeMap<String, KnownServer>,
         (list, pattern): (ToolList, &str),
     ) -> String {
         let filters = self.config.presets.get(preset).map(|preset| &preset.filters);
         let filter =
-            filters.into_iter().flatten().find(|(_, patterns)| patterns.iter().any(|own| own == pattern));
+            filters.into_iter().flatten().find(|(_, patterns)| patterns.iter().any(|other| other == pattern));
         let filter = filter.map(|(gate, _)| gate.as_str()).filter(|_| list == ToolList::Filters);
         let list = list.as_str();
         let behind: Vec<String> = servers.values().flat_map(KnownServer::exposed_names).collect();
-        let near = names::did_you_mean(pattern, catalog.names().chain(behind.iter().map(String::as_str)));
+        let suggestion =
+            names::did_you_mean(pattern, catalog.names().chain(behind.iter().map(String::as_str)));
         let pattern_shown = names::quoted(pattern, 64);
-        let why = format!(
-            "preset '{preset}': {list} pattern '{pattern_shown}' matches no tool; `gatehouse presets show {shown}` lists the tools.{near}"
+        let reason = format!(
+            "preset '{preset}': {list} pattern '{pattern_shown}' matches no tool; \
+            `gatehouse presets show {heir}` lists the tools.{suggestion}"
         );
         let path: Vec<&str> = list.split('.').chain(filter).chain([pattern]).collect();
-        self.config.with_line(preset, &path, why)
+        self.config.with_line(preset, &path, reason)
     }
 
     fn add_unmatched_servers(
@@ -161,24 +166,27 @@ impl Composition {
         servers: &BTreeMap<String, KnownServer>,
         warnings: &mut BTreeMap<String, Vec<String>>,
     ) {
-        let all = servers.iter().map(|(name, known)| (name.as_str(), &*known.config.definition.tags));
-        let all: Vec<(&str, &[String])> = all.collect();
+        let server_tags =
+            servers.iter().map(|(name, server)| (name.as_str(), &*server.config.definition.tags));
+        let server_tags: Vec<(&str, &[String])> = server_tags.collect();
         for (compiled, catalog) in built {
             let preset = compiled.preset.as_str();
-            let Some(own) = self.config.presets.get(preset).and_then(|preset| preset.proxied.as_ref()) else {
+            let Some(proxied) = self.config.presets.get(preset).and_then(|preset| preset.proxied.as_ref())
+            else {
                 continue;
             };
-            for pattern in catalog.server_tools.unmatched_servers(&all) {
-                let near = names::did_you_mean(pattern, servers.keys().map(String::as_str));
-                let shown = names::quoted(pattern, 64);
-                let why = format!(
-                    "preset '{preset}': proxied pattern '{shown}' matches no server; `gatehouse servers list` lists them.{near}"
+            for pattern in catalog.server_tools.unmatched_servers(&server_tags) {
+                let suggestion = names::did_you_mean(pattern, servers.keys().map(String::as_str));
+                let display_pattern = names::quoted(pattern, 64);
+                let reason = format!(
+                    "preset '{preset}': proxied pattern '{display_pattern}' matches no server; \
+                    `gatehouse servers list` lists them.{suggestion}"
                 );
                 let path = ["proxied", pattern];
-                let why = self.config.with_line(preset, &path, why);
+                let reason = self.config.with_line(preset, &path, reason);
                 let own_warnings = warnings.entry(preset.to_owned()).or_default();
-                if own.iter().any(|entry| entry == pattern) && !own_warnings.contains(&why) {
-                    own_warnings.push(why);
+                if proxied.iter().any(|entry| entry == pattern) && !own_warnings.contains(&reason) {
+                    own_warnings.push(reason);
                 }
             }
         }

@@ -72,33 +72,33 @@ impl Composition {
                 return Vec::new();
             }
         };
-        let mut known: Vec<String> = Vec::new();
+        let mut tool_names: Vec<String> = Vec::new();
         for (compiled, catalog) in built {
-            known.extend(catalog.entries().iter().flat_map(|entry| entry.pattern_names()));
-            known.extend(compiled.sources.iter().flat_map(|(source, _)| list_names(source)));
-            known.extend(compiled.tools.values().filter_map(|change| change.name.clone()));
+            tool_names.extend(catalog.entries().iter().flat_map(|entry| entry.pattern_names()));
+            tool_names.extend(compiled.sources.iter().flat_map(|(source, _)| list_names(source)));
+            tool_names.extend(compiled.tools.values().filter_map(|change| change.name.clone()));
         }
         let mut unlisted: Vec<&str> = Vec::new();
         for (name, server) in &servers {
             let source = SourceId::Server(name.as_str().into());
-            known.extend(list_names(&source));
+            tool_names.extend(list_names(&source));
             let Some(listed) = &server.listing else {
                 unlisted.push(name);
                 continue;
             };
             for tool in &listed.listing.tools {
                 let id = ToolId { source: source.clone(), name: tool.name.clone() };
-                let shown = source.exposed_name(&tool.name).map(|name| name.to_string());
-                known.extend(pattern_names(&id, &shown.unwrap_or_default()));
+                let exposed_name = source.exposed_name(&tool.name).map(|name| name.to_string());
+                tool_names.extend(pattern_names(&id, &exposed_name.unwrap_or_default()));
             }
         }
         let mut warnings = Vec::new();
         for rule in rules {
             for (list, pattern) in tool_patterns(rule) {
                 let may_appear = unlisted.iter().any(|server| may_match_tools_of(pattern, server));
-                if !may_appear && !known.iter().any(|name| pattern_matches(pattern, name)) {
-                    let near = names::did_you_mean(pattern, known.iter().map(String::as_str));
-                    warnings.push(warning(rule, list, pattern, "tool", &near));
+                if !may_appear && !tool_names.iter().any(|name| pattern_matches(pattern, name)) {
+                    let suggestion = names::did_you_mean(pattern, tool_names.iter().map(String::as_str));
+                    warnings.push(warning(rule, list, pattern, "tool", &suggestion));
                 }
             }
         }
@@ -122,10 +122,10 @@ fn tool_patterns(rule: &AccessRule) -> impl Iterator<Item = (&'static str, &Stri
     allowed.chain(denied).chain(when)
 }
 
-fn warning(rule: &AccessRule, list: &str, pattern: &str, what: &str, near: &str) -> String {
-    let shown = names::quoted(pattern, 64);
+fn warning(rule: &AccessRule, list: &str, pattern: &str, kind: &str, suggestion: &str) -> String {
+    let display_pattern = names::quoted(pattern, 64);
     format!(
-        "{}: {list} pattern '{shown}' of this access rule matches no {what} that is served.{near}",
+        "{}: {list} pattern '{display_pattern}' of this access rule matches no {kind} that is served.{suggestion}",
         rule.place
     )
 }
@@ -134,11 +134,11 @@ impl Composition {
     pub(crate) async fn unmet_grants(&self) -> Vec<String> {
         let mut lacks = Vec::new();
         let mut models = self.granted(Capability::Models).await;
-        let why = match (&self.missing.answers, &self.missing.web_search) {
-            (Some(why), _) => Some(why),
-            (None, Some(why)) => {
+        let reason = match (&self.missing.answers, &self.missing.web_search) {
+            (Some(reason), _) => Some(reason),
+            (None, Some(reason)) => {
                 models = self.with_open_world_tools(models).await;
-                Some(why)
+                Some(reason)
             }
             (None, None) => None,
         };
@@ -147,8 +147,8 @@ impl Composition {
             let is_own = |gate: &String| self.config.gates.get(gate).is_some_and(|gate| !gate.shipped);
             models.retain(|gate| self.config.file.is_some() && is_own(gate));
         }
-        if let (Some(why), false) = (why, models.is_empty()) {
-            lacks.push(format!("{} language models: {why}", gates_ask(&models)));
+        if let (Some(reason), false) = (reason, models.is_empty()) {
+            lacks.push(format!("{} language models: {reason}", gates_ask(&models)));
         }
         for (capability, name, fault) in [
             (Capability::Knowledge, "the knowledge graph", self.stores.knowledge.get().err()),
@@ -168,11 +168,12 @@ impl Composition {
         let loaded = self.gates.loaded().await;
         let mut warnings = Vec::new();
         for info in compiled.gates().filter_map(|name| loaded.get(&**name)).map(|gate| gate.info()) {
-            let asked = info.ask.capabilities.iter().copied().filter(|asked| !asked.always_granted());
+            let capabilities =
+                info.ask.capabilities.iter().copied().filter(|capability| !capability.always_granted());
             let (blocks, entries): (Vec<Capability>, Vec<Capability>) =
-                asked.clone().partition(|asked| asked.granted_by_block());
-            if asked.clone().next().is_none()
-                || asked.clone().any(|asked| info.grants.access(asked).is_some())
+                capabilities.clone().partition(|capability| capability.granted_by_block());
+            if capabilities.clone().next().is_none()
+                || capabilities.clone().any(|capability| info.grants.access(capability).is_some())
             {
                 continue;
             }
@@ -181,13 +182,13 @@ impl Composition {
             let grants = format!("grants = [{}] under [gates.{gate}]", entries.join(", "));
             let lines = (!entries.is_empty()).then_some(grants).into_iter();
             let blocks = blocks.iter().map(|block| format!("a block [gates.{gate}.{block}]"));
-            let why = format!(
+            let reason = format!(
                 "preset '{}': gate '{name}' is granted nothing that it asks for, so its calls will be denied; write {} in \
                 presets.toml",
                 compiled.preset,
                 lines.chain(blocks).collect::<Vec<_>>().join(" and ")
             );
-            warnings.push(self.config.with_line(&compiled.preset, &["gates", name], why));
+            warnings.push(self.config.with_line(&compiled.preset, &["gates", name], reason));
         }
         warnings
     }

@@ -132,8 +132,8 @@ fn check_who(who: &str) -> Result<(), PlainError> {
     if who == "token" || who.contains([':', '*', '?', '[', '{']) {
         return Ok(());
     }
-    let shown = quoted(who, 64);
-    Err(format!("'{shown}' names no caller: write \"group:{shown}\", \"key:NAME\", \"ISSUER:SUBJECT\", \"token\" or \"*\"")
+    let display_name = quoted(who, 64);
+    Err(format!("'{display_name}' names no caller: write \"group:{display_name}\", \"key:NAME\", \"ISSUER:SUBJECT\", \"token\" or \"*\"")
         .into())
 }
 
@@ -178,8 +178,8 @@ fn locate(rule: &TextValue<Access>, error: &AccessRuleError) -> Range<usize> {
             rule.when.iter().flat_map(|(tools, limits)| std::iter::once(tools).chain(limits.keys())).collect()
         }
     };
-    let found = keys.into_iter().find(|key| ***key == error.entry);
-    found.map_or_else(|| rule.span(), TextValue::span)
+    let entry = keys.into_iter().find(|key| ***key == error.entry);
+    entry.map_or_else(|| rule.span(), TextValue::span)
 }
 
 #[cfg(test)]

@@ -77,8 +77,8 @@ impl FileServerStore {
         let config = self.config();
         let added = match read(&self.file) {
             Ok(added) => added,
-            Err(why) => {
-                now.problems.push(why.into());
+            Err(reason) => {
+                now.problems.push(reason.into());
                 return now;
             }
         };
@@ -95,7 +95,7 @@ impl FileServerStore {
                     }
                     now.servers.insert(name, server);
                 }
-                Err(why) => now.problems.push(format!("{file}: server '{name}': {why}")),
+                Err(reason) => now.problems.push(format!("{file}: server '{name}': {reason}")),
             }
         }
         for name in config.servers.tools_of_added.keys().filter(|name| !now.servers.contains_key(*name)) {
@@ -108,9 +108,9 @@ impl FileServerStore {
 
     /// Returns every declared and added server, including disabled ones. Blocking.
     pub(crate) fn configured(&self) -> BTreeMap<String, ServerConfig> {
-        let mut all = self.snapshot().servers;
-        all.extend(self.config().servers.declared.clone());
-        all
+        let mut servers = self.snapshot().servers;
+        servers.extend(self.config().servers.declared.clone());
+        servers
     }
 
     pub(crate) fn store(&self, name: &str, definition: &Map<String, Value>) -> Result<ServerConfig, Fault> {
@@ -172,8 +172,8 @@ fn insert(
     definition: &Map<String, Value>,
 ) -> Result<(), Fault> {
     if servers.len() >= MAX_ADDED && !servers.contains_key(name) {
-        let why = format!("cannot add a server: the limit of {MAX_ADDED} added servers is reached");
-        return Err(Fault::exhausted(why).hint("Remove a server that is not needed."));
+        let reason = format!("cannot add a server: the limit of {MAX_ADDED} added servers is reached");
+        return Err(Fault::exhausted(reason).hint("Remove a server that is not needed."));
     }
     servers.insert(name.to_owned(), definition.clone());
     Ok(())

@@ -29,7 +29,7 @@ impl AppliedConfigs {
 /// Returns whether a person applied this content of a configuration. Blocking.
 pub(crate) fn is_applied(state: &Path, file: &Path, content: &str) -> Result<bool, ConfigError> {
     let applied = AppliedConfigs::read(&state.join(RECORD))?;
-    Ok(applied.files.get(&*file.to_string_lossy()).is_some_and(|known| *known == sha256_hex(content)))
+    Ok(applied.files.get(&*file.to_string_lossy()).is_some_and(|digest| *digest == sha256_hex(content)))
 }
 
 /// Records that a person wants the current content of the configuration. Blocking.

@@ -76,14 +76,14 @@ pub(super) fn validate(text: &ConfigText, raw: &Auth, env: &Env) -> Result<AuthS
         );
     }
     let mut issuers: Vec<IssuerSettings> = Vec::new();
-    for (name, given) in &raw.issuers {
-        let checked = issuer(text, name, given, env)?;
-        if let Some(same) = issuers.iter().find(|one| one.issuer == checked.issuer) {
-            let (one, other) = (&same.name, &checked.name);
-            bail_at!(text, given.issuer, "issuers '{one}' and '{other}' have the same address");
+    for (name, raw_issuer) in &raw.issuers {
+        let checked = issuer(text, name, raw_issuer, env)?;
+        if let Some(same) = issuers.iter().find(|settings| settings.issuer == checked.issuer) {
+            let (first, second) = (&same.name, &checked.name);
+            bail_at!(text, raw_issuer.issuer, "issuers '{first}' and '{second}' have the same address");
         }
         if let (Some(second), Some(first)) =
-            (&given.introspection, issuers.iter().find(|one| one.introspection.is_some()))
+            (&raw_issuer.introspection, issuers.iter().find(|settings| settings.introspection.is_some()))
         {
             bail_at!(
                 text,
@@ -105,7 +105,7 @@ fn issuer(
 ) -> Result<IssuerSettings, ConfigError> {
     text.at(name, check_name(name))?;
     text.at(&raw.issuer, secure_url(&raw.issuer).map(drop))?;
-    let claim = |given: &Option<TextValue<String>>, default: &str| match given {
+    let claim = |setting: &Option<TextValue<String>>, default: &str| match setting {
         None => Ok(default.to_owned()),
         Some(claim) if claim.trim_start_matches('/').is_empty() => {
             bail_at!(text, claim, "the name of the claim is empty")
@@ -113,12 +113,12 @@ fn issuer(
         Some(claim) => Ok(claim.to_string()),
     };
     let mut algorithms = Vec::new();
-    for given in &raw.algorithms {
-        let parsed = SigningAlgorithm::parse(given).ok_or_else(|| {
-            let known = SigningAlgorithm::NAMES.join(", ");
-            format!("unknown algorithm '{}'; the asymmetric ones are {known}", quoted(given, 32))
+    for algorithm in &raw.algorithms {
+        let parsed = SigningAlgorithm::parse(algorithm).ok_or_else(|| {
+            let names = SigningAlgorithm::NAMES.join(", ");
+            format!("unknown algorithm '{}'; the asymmetric ones are {names}", quoted(algorithm, 32))
         });
-        algorithms.push(text.at(given, parsed)?);
+        algorithms.push(text.at(algorithm, parsed)?);
     }
     if algorithms.is_empty() {
         algorithms = SigningAlgorithm::DEFAULTS.to_vec();
@@ -129,11 +129,11 @@ fn issuer(
         if scope.is_empty() || !scope.chars().all(letter) {
             bail_at!(text, scope, "'{}' is not a scope; a scope is one word", quoted(scope, 64));
         }
-        let known = effect(word).ok_or_else(|| {
-            let shown = quoted(word, 32);
-            format!("unknown effect '{shown}'; effects are read-only, mutating and external-exec")
+        let parsed_effect = effect(word).ok_or_else(|| {
+            let display_word = quoted(word, 32);
+            format!("unknown effect '{display_word}'; effects are read-only, mutating and external-exec")
         });
-        scopes.insert(scope.to_string(), text.at(word, known)?);
+        scopes.insert(scope.to_string(), text.at(word, parsed_effect)?);
     }
     Ok(IssuerSettings {
         name: name.to_string(),
@@ -143,7 +143,11 @@ fn issuer(
         groups_claim: claim(&raw.groups_claim, "groups")?,
         algorithms,
         scopes,
-        introspection: raw.introspection.as_ref().map(|given| introspection(text, given, env)).transpose()?,
+        introspection: raw
+            .introspection
+            .as_ref()
+            .map(|section| introspection(text, section, env))
+            .transpose()?,
     })
 }
 
@@ -178,33 +182,33 @@ fn check_name(name: &str) -> Result<(), String> {
     if (1..=MAX_ISSUER_NAME).contains(&name.len()) && name.bytes().all(letter) {
         return Ok(());
     }
-    let shown = quoted(name, 64);
+    let display_name = quoted(name, 64);
     Err(format!(
-        "'{shown}' cannot be the name of an issuer: it has 1 to {MAX_ISSUER_NAME} characters a-z, 0-9 and -"
+        "'{display_name}' cannot be the name of an issuer: it has 1 to {MAX_ISSUER_NAME} characters a-z, 0-9 and -"
     ))
 }
 
 /// Parses an address that is https, or http on this machine.
-fn secure_url(given: &str) -> Result<Url, String> {
-    let shown = quoted(given, 100);
-    let url = Url::parse(given)
-        .map_err(|_| format!("'{shown}' is not an address such as https://auth.example.com"))?;
+fn secure_url(address: &str) -> Result<Url, String> {
+    let display_url = quoted(address, 100);
+    let url = Url::parse(address)
+        .map_err(|_| format!("'{display_url}' is not an address such as https://auth.example.com"))?;
     let is_loopback = matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
     if url.scheme() != "https" && !(url.scheme() == "http" && is_loopback) {
-        return Err(format!("'{shown}' must begin with https://; http:// works only on this machine"));
+        return Err(format!("'{display_url}' must begin with https://; http:// works only on this machine"));
     }
     if !url.username().is_empty() || url.password().is_some() || url.fragment().is_some() {
-        return Err(format!("'{shown}' must not have a user name, password or fragment"));
+        return Err(format!("'{display_url}' must not have a user name, password or fragment"));
     }
     Ok(url)
 }
 
 /// Returns the address without the final slash.
-fn base_url(given: &str) -> Result<String, String> {
-    let url = secure_url(given)?;
+fn base_url(address: &str) -> Result<String, String> {
+    let url = secure_url(address)?;
     if url.path() != "/" || url.query().is_some() {
-        let shown = quoted(given, 100);
-        return Err(format!("'{shown}' must not have a path: clients add /mcp and /mcp/p/PRESET"));
+        let display_url = quoted(address, 100);
+        return Err(format!("'{display_url}' must not have a path: clients add /mcp and /mcp/p/PRESET"));
     }
     Ok(url.as_str().trim_end_matches('/').to_owned())
 }

@@ -130,7 +130,7 @@ impl Config {
             default_preset: default.map_or(DEFAULT_PRESET, |name| name.as_str()).to_owned(),
             http: http_server::validate(text, &raw.http)?,
             access: access::validate(text, &raw.access, raw.auth.is_some())?,
-            auth: raw.auth.as_ref().map(|given| auth::validate(text, given, env)).transpose()?,
+            auth: raw.auth.as_ref().map(|section| auth::validate(text, section, env)).transpose()?,
             models: models::validate(text, raw.models, env)?,
             knowledge: KnowledgeConfig::validate(raw.knowledge, &base, &state, env),
             documents: DocumentsConfig::validate(text, raw.documents, env)?,

@@ -38,41 +38,41 @@ pub(crate) fn in_value(name: &str, text: &str) -> Option<CredentialSpan> {
     let start = scheme(text).map_or(0, str::len);
     let value = text.get(start..)?;
     let named = is_secret_name(name) && value.len() >= MIN_LENGTH;
-    let found = (named || is_token(value)) && is_literal(value);
+    let is_credential = (named || is_token(value)) && is_literal(value);
     let name = (!name.is_empty()).then(|| name.to_owned());
-    found.then_some(CredentialSpan { range: start..text.len(), name })
+    is_credential.then_some(CredentialSpan { range: start..text.len(), name })
 }
 
 /// Finds credentials in the query parameters and path segments of a URL.
 pub(crate) fn in_url(url: &str) -> Vec<CredentialSpan> {
-    let mut found = Vec::new();
+    let mut spans = Vec::new();
     let mut start = 0;
     for part in url.split_inclusive(['?', '&', '#', ';', '/']) {
         let value = part.trim_end_matches(['?', '&', '#', ';', '/']);
         let (name, at) = value.split_once('=').map_or(("", 0), |(name, _)| (name, name.len() + 1));
         let value = value.get(at..).unwrap_or_default();
-        found.extend(in_value(name, value).map(|found| found.shifted(start + at)));
+        spans.extend(in_value(name, value).map(|span| span.shifted(start + at)));
         start += part.len();
     }
-    found
+    spans
 }
 
 pub(crate) fn in_args(args: &[&str]) -> Vec<Vec<CredentialSpan>> {
     let mut option = "";
-    let found = args.iter().map(|arg| {
-        let found = in_arg(option, arg);
+    let spans_by_arg = args.iter().map(|arg| {
+        let spans = in_arg(option, arg);
         let takes_next = arg.starts_with('-') && !arg.contains('=');
         option = if takes_next { arg } else { "" };
-        found
+        spans
     });
-    found.collect()
+    spans_by_arg.collect()
 }
 
 /// Finds credentials in one argument that follows `option`.
 fn in_arg(option: &str, arg: &str) -> Vec<CredentialSpan> {
     if let (Some((option, value)), true) = (arg.split_once('='), arg.starts_with('-')) {
         let start = option.len() + 1;
-        return in_option(option, value).into_iter().map(|found| found.shifted(start)).collect();
+        return in_option(option, value).into_iter().map(|span| span.shifted(start)).collect();
     }
     if arg.starts_with('-') && !option.is_empty() {
         // `option` has no value; this argument is the next option.
@@ -85,20 +85,20 @@ fn in_option(option: &str, value: &str) -> Vec<CredentialSpan> {
     if let Some((address, rest)) = value.split_once("://") {
         let start = address.len() + "://".len();
         let password = password(rest).into_iter();
-        let found: Vec<_> = password.chain(in_url(rest)).map(|found| found.shifted(start)).collect();
-        if !found.is_empty() {
-            return found;
+        let spans: Vec<_> = password.chain(in_url(rest)).map(|span| span.shifted(start)).collect();
+        if !spans.is_empty() {
+            return spans;
         }
     }
     // `-e NAME=VALUE`, as in docker.
     if let Some((name, value)) = value.split_once('=').filter(|(name, _)| is_variable(name)) {
-        return in_value(name, value).map(|found| found.shifted(name.len() + 1)).into_iter().collect();
+        return in_value(name, value).map(|span| span.shifted(name.len() + 1)).into_iter().collect();
     }
-    if let Some((name, found)) = in_header(value)
+    if let Some((name, span)) = in_header(value)
         && (HEADER_OPTIONS.contains(&option)
             || scheme(value.get(name.len() + 1..).unwrap_or("").trim()).is_some())
     {
-        return found.into_iter().collect();
+        return span.into_iter().collect();
     }
     in_value(option, value).into_iter().collect()
 }
@@ -107,7 +107,7 @@ fn in_option(option: &str, value: &str) -> Vec<CredentialSpan> {
 fn in_header(text: &str) -> Option<(&str, Option<CredentialSpan>)> {
     let (name, value) = text.split_once(':').filter(|(name, _)| header::is_name(name))?;
     let start = text.len() - value.trim_start().len();
-    Some((name, in_value(name, value.trim_start()).map(|found| found.shifted(start))))
+    Some((name, in_value(name, value.trim_start()).map(|span| span.shifted(start))))
 }
 
 /// Finds the password in `user:password@host/…`, or a token in place of the user name.
@@ -116,8 +116,8 @@ fn password(rest: &str) -> Option<CredentialSpan> {
     let (user, _) = authority.rsplit_once('@')?;
     let start = user.split_once(':').map_or(0, |(name, _)| name.len() + 1);
     let value = user.get(start..)?;
-    let found = (start > 0 && value.len() >= MIN_PASSWORD || is_token(value)) && is_literal(value);
-    found.then(|| CredentialSpan { range: start..user.len(), name: Some("password".into()) })
+    let is_credential = (start > 0 && value.len() >= MIN_PASSWORD || is_token(value)) && is_literal(value);
+    is_credential.then(|| CredentialSpan { range: start..user.len(), name: Some("password".into()) })
 }
 
 /// Returns the authorization scheme that a value starts with, including the space.

@@ -38,10 +38,10 @@ pub(crate) fn credentials(registry: &str) -> Result<Option<Credentials>, ConfigE
 }
 
 fn read(path: &Path, registry: &str) -> Result<Option<Credentials>, ConfigError> {
-    let bad = |what: &str| {
+    let bad = |problem: &str| {
         ConfigError::new(
             path.display(),
-            format!("{what}; fix it, or set GATEHOUSE_REGISTRY_USER and GATEHOUSE_REGISTRY_PASSWORD"),
+            format!("{problem}; fix it, or set GATEHOUSE_REGISTRY_USER and GATEHOUSE_REGISTRY_PASSWORD"),
         )
     };
     let mut bytes = Vec::new();

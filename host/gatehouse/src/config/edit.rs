@@ -26,7 +26,7 @@ pub(crate) fn set_component<'a>(
     env: &Env,
 ) -> Result<ConfigEdit<'a>, ConfigError> {
     let mut document = parse(text)?;
-    insert_component(&mut document, gate, component, sha256).map_err(|why| text.error(why))?;
+    insert_component(&mut document, gate, component, sha256).map_err(|reason| text.error(reason))?;
     let (change, config) = validate(text, &document, env)?;
     match config.gates.get(gate) {
         Some(gate) if gate.settings.sha256.as_deref() == Some(sha256) => Ok(change),

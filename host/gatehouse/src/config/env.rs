@@ -87,8 +87,8 @@ impl Env {
     }
 
     pub(crate) fn secret(&self, name: &str) -> Option<Secret> {
-        let known = self.listed.get(name).cloned().or_else(|| std::env::var(name).ok());
-        let value = known.or_else(|| self.file.get(name).cloned())?;
+        let process_value = self.listed.get(name).cloned().or_else(|| std::env::var(name).ok());
+        let value = process_value.or_else(|| self.file.get(name).cloned())?;
         Some(Secret::new(value)).filter(|secret| !secret.reveal().is_empty())
     }
 
@@ -106,7 +106,7 @@ impl Env {
 
     /// Returns the value of a listed variable. `None` if it is not set or empty.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
-        debug_assert!(VARIABLES.iter().any(|(known, _)| *known == name), "{name} is not in the list");
+        debug_assert!(VARIABLES.iter().any(|(variable, _)| *variable == name), "{name} is not in the list");
         self.listed.get(name).map(String::as_str)
     }
 
@@ -134,8 +134,8 @@ impl Env {
     ) -> Result<Box<PostgresConfig>, ConfigError> {
         let set = variables.iter().find_map(|name| Some((name, self.get(name)?)));
         let (variable, url) = set.ok_or_else(|| {
-            let why = format!("is not set, {missing}: postgres://user:password@host:5432/database");
-            ConfigError::new(variables.first().unwrap_or(&""), why)
+            let reason = format!("is not set, {missing}: postgres://user:password@host:5432/database");
+            ConfigError::new(variables.first().unwrap_or(&""), reason)
         })?;
         let server = PostgresConfig::parse(url);
         server.map(Box::new).map_err(|fault| ConfigError::new(variable, fault.in_one_line()))
@@ -182,12 +182,12 @@ pub(crate) fn unused(config: &Config, env: &Env) -> Vec<String> {
     let graph = index.map_or(config.knowledge.engine, |(_, engine)| engine);
     let documents = config.documents.engine;
     let artifacts = config.artifacts.engine;
-    let mut found = Vec::new();
+    let mut warnings = Vec::new();
     let mut check = |variables: &[&str], is_used: bool, reason: &str| {
         let set: Vec<&str> = variables.iter().copied().filter(|name| env.is_set(name)).collect();
         if !set.is_empty() && !is_used {
             let are = if set.len() == 1 { "is" } else { "are" };
-            found.push(format!("{} {are} set and not used: {reason}", set.join(", ")));
+            warnings.push(format!("{} {are} set and not used: {reason}", set.join(", ")));
         }
     };
     check(
@@ -224,7 +224,7 @@ pub(crate) fn unused(config: &Config, env: &Env) -> Vec<String> {
             "llm is \"off\" under [models] in presets.toml, and embeddings use another provider",
         );
     }
-    found
+    warnings
 }
 
 #[cfg(test)]

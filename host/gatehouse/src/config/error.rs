@@ -63,8 +63,9 @@ pub(crate) struct ConfigError {
 impl ConfigError {
     #[cfg(not(all(feature = "postgres", feature = "weaviate-neo4j")))]
     pub(super) fn not_built(key: &str, engine: &str) -> Self {
-        let why = format!("this build does not have the engine '{engine}'; build with --features {engine}");
-        Self::new(key, why)
+        let reason =
+            format!("this build does not have the engine '{engine}'; build with --features {engine}");
+        Self::new(key, reason)
     }
 
     pub(crate) fn new(location: impl fmt::Display, message: impl fmt::Display) -> Self {
@@ -95,7 +96,7 @@ impl ConfigText {
         value: &TextValue<S>,
         checked: Result<T, impl fmt::Display>,
     ) -> Result<T, ConfigError> {
-        checked.map_err(|why| self.error_at(value.span(), why))
+        checked.map_err(|reason| self.error_at(value.span(), reason))
     }
 
     /// Returns line and column of a byte, both from 1. Columns count characters.

@@ -46,7 +46,7 @@ pub(super) fn validate(
     }
     let (component, origin) =
         component_source(text, base, state, gate.component.as_ref(), gate.sha256.as_ref())?;
-    let mut grants = grants.map_err(|why| text.error(why))?;
+    let mut grants = grants.map_err(|reason| text.error(reason))?;
     let http = gate.http.map(|block| http_rules(text, name, block, env)).transpose()?;
     if http.is_some() {
         grants = grants.with_block(Capability::Http);
@@ -123,12 +123,16 @@ fn http_rules(
         }
         let mut headers = Vec::new();
         for (name, value) in &host.headers {
-            let shown = quoted(name, 64);
+            let display_name = quoted(name, 64);
             if !header::is_name(name) {
-                bail_at!(text, name, "'{shown}' is not a valid header name");
+                bail_at!(text, name, "'{display_name}' is not a valid header name");
             }
             if header::is_framing(name) {
-                bail_at!(text, name, "header '{shown}' is set by the HTTP client and cannot be configured");
+                bail_at!(
+                    text,
+                    name,
+                    "header '{display_name}' is set by the HTTP client and cannot be configured"
+                );
             }
             let template = text.at(value, SecretTemplate::parse(value))?;
             let filled = template.fill(name, |variable| env.secret(variable));

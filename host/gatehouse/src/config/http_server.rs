@@ -35,18 +35,20 @@ pub(super) fn validate(text: &ConfigText, raw: &HttpServer) -> Result<HttpSettin
 
 fn all<T>(
     text: &ConfigText,
-    given: &[TextValue<String>],
+    values: &[TextValue<String>],
     parse: fn(&str) -> Result<T, SettingError>,
 ) -> Result<Vec<T>, ConfigError> {
-    given.iter().map(|one| text.at(one, parse(one))).collect()
+    values.iter().map(|value| text.at(value, parse(value))).collect()
 }
 
 /// Returns the default number of connections: half of a low open-file limit, all but the reserve of a high one. `None`
 /// is unlimited.
 fn connections(open_files: Option<u64>) -> usize {
-    let left = |files: u64| files.saturating_sub(RESERVED_DESCRIPTORS.min(files / 2)).max(MIN_CONNECTIONS);
-    let left = open_files.map_or(usize::MAX, |files| usize::try_from(left(files)).unwrap_or(usize::MAX));
-    left.min(MAX_CONNECTIONS)
+    let connections_for =
+        |files: u64| files.saturating_sub(RESERVED_DESCRIPTORS.min(files / 2)).max(MIN_CONNECTIONS);
+    let limit =
+        open_files.map_or(usize::MAX, |files| usize::try_from(connections_for(files)).unwrap_or(usize::MAX));
+    limit.min(MAX_CONNECTIONS)
 }
 
 #[cfg(test)]

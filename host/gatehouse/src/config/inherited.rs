@@ -45,7 +45,7 @@ pub(crate) fn is_inherited(name: &str) -> bool {
 }
 
 fn is_among(names: &str, name: &str) -> bool {
-    names.split(' ').any(|known| known == name)
+    names.split(' ').any(|entry| entry == name)
 }
 
 /// Returns whether a variable configures the network or a package registry. npm reads its settings in any case.

@@ -49,9 +49,10 @@ impl SummarySettings {
     /// Adds the settings to the parameters of a filter gate, if its schema has the parameter and the preset does not
     /// set it.
     pub(crate) fn add(&self, schema: &Map<String, Value>, params: &mut Map<String, Value>) {
-        let known = |name: &str| schema.get("properties").and_then(|all| all.get(name)).is_some();
+        let has_property =
+            |name: &str| schema.get("properties").and_then(|properties| properties.get(name)).is_some();
         for (name, value) in [("threshold_bytes", self.threshold_bytes), ("ttl_hours", self.ttl_hours)] {
-            if let Some(value) = value.filter(|_| known(name) && !params.contains_key(name)) {
+            if let Some(value) = value.filter(|_| has_property(name) && !params.contains_key(name)) {
                 params.insert(name.into(), json!(value));
             }
         }
@@ -59,14 +60,14 @@ impl SummarySettings {
 }
 
 pub(super) fn within(allowed: RangeInclusive<u64>, number: u64) -> Result<u64, String> {
-    let why = || format!("must be {} to {}", allowed.start(), allowed.end());
-    allowed.contains(&number).then_some(number).ok_or_else(why)
+    let reason = || format!("must be {} to {}", allowed.start(), allowed.end());
+    allowed.contains(&number).then_some(number).ok_or_else(reason)
 }
 
 fn number(env: &Env, variable: &str, allowed: RangeInclusive<u64>) -> Result<Option<u64>, ConfigError> {
     let Some(given) = env.get(variable) else { return Ok(None) };
     let number = given.trim().parse().map_err(|_| ConfigError::new(variable, "is not a whole number"))?;
-    within(allowed, number).map(Some).map_err(|why| ConfigError::new(variable, why))
+    within(allowed, number).map(Some).map_err(|reason| ConfigError::new(variable, reason))
 }
 
 #[cfg(test)]
@@ -81,13 +82,13 @@ mod tests {
     fn variables_are_read_or_refused_by_name() {
         assert_eq!(read([]), Ok(SummarySettings::default()));
         assert!(!read([("MCP_GATEWAY_INTELLIGENCE_ENABLED", "false")]).expect("valid").enabled);
-        for (variable, value, why) in [
+        for (variable, value, reason) in [
             ("MCP_GATEWAY_INTELLIGENCE_ENABLED", "maybe", "must be true or false"),
             ("MCP_GATEWAY_SUMMARY_THRESHOLD_BYTES", "2k", "is not a whole number"),
             ("MCP_GATEWAY_SUMMARY_THRESHOLD_BYTES", "9999999999", "must be 0 to 1073741824"),
             ("MCP_GATEWAY_INTELLIGENCE_TTL_HOURS", "0", "must be 1 to 8760"),
         ] {
-            assert_eq!(read([(variable, value)]), Err(ConfigError::new(variable, why)));
+            assert_eq!(read([(variable, value)]), Err(ConfigError::new(variable, reason)));
         }
     }
 

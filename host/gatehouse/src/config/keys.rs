@@ -132,23 +132,27 @@ pub(crate) fn toml_key(key: &str) -> String {
 const MAX_PRESETS: usize = 64;
 
 impl Config {
-    /// Prefixes `why` with the location of the key in a preset or a preset it extends. Returns `why` unchanged if there
-    /// is none.
-    pub(crate) fn with_line(&self, preset: &str, path: &[&str], why: String) -> String {
-        self.with_location(why, |text| line_of(text, &self.presets, preset, path))
+    /// Prefixes `reason` with the location of the key in a preset or a preset it extends. Returns `reason` unchanged if
+    /// there is none.
+    pub(crate) fn with_line(&self, preset: &str, path: &[&str], reason: String) -> String {
+        self.with_location(reason, |text| line_of(text, &self.presets, preset, path))
     }
 
-    /// Prefixes `why` with the location of the key at `path`, if there is one.
-    pub(crate) fn with_line_of(&self, path: &[&str], why: String) -> String {
-        self.with_location(why, |text| find(&text.content, path))
+    /// Prefixes `reason` with the location of the key at `path`, if there is one.
+    pub(crate) fn with_line_of(&self, path: &[&str], reason: String) -> String {
+        self.with_location(reason, |text| find(&text.content, path))
     }
 
-    fn with_location(&self, why: String, find: impl FnOnce(&ConfigText) -> Option<Range<usize>>) -> String {
-        let Some(content) = &self.text else { return why };
+    fn with_location(
+        &self,
+        reason: String,
+        find: impl FnOnce(&ConfigText) -> Option<Range<usize>>,
+    ) -> String {
+        let Some(content) = &self.text else { return reason };
         let text = ConfigText { file: self.file.clone(), content: content.clone() };
         match find(&text) {
-            Some(at) => text.error_at(at, why).to_string(),
-            None => why,
+            Some(at) => text.error_at(at, reason).to_string(),
+            None => reason,
         }
     }
 

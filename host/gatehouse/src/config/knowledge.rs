@@ -133,7 +133,7 @@ impl raw::KnowledgeEngine {
 impl EngineConfig {
     /// Checks that the index file was made with this database, and applies its SQLite path.
     fn with_index_file(self, file: &IndexFile) -> Result<Self, ConfigError> {
-        let (place, named, made) = match self {
+        let (place, named, index_address) = match self {
             Self::Sqlite { database } => {
                 let database = reference(file, "database").map_or(database, PathBuf::from);
                 return Ok(Self::Sqlite { database });
@@ -150,12 +150,14 @@ impl EngineConfig {
                 ("NEO4J_URI", format!("graph {address}"), reference(file, "neo4j_uri"))
             }
         };
-        match made.filter(|made| named.split_once(' ').is_some_and(|(_, address)| address != *made)) {
-            Some(made) => Err(ConfigError::new(
+        match index_address.filter(|recorded_address| {
+            named.split_once(' ').is_some_and(|(_, address)| address != *recorded_address)
+        }) {
+            Some(index_address) => Err(ConfigError::new(
                 place,
                 format!(
-                    "names the {named}, but the index file of KG_INDEX_PATH was made in {made}; correct one of them, or \
-                     index again with --save-to"
+                    "names the {named}, but the index file of KG_INDEX_PATH was made in {index_address}; correct one \
+                     of them, or index again with --save-to"
                 ),
             )),
             None => Ok(self),
@@ -166,7 +168,7 @@ impl EngineConfig {
 pub(crate) fn read_index(path: &Path) -> Result<(IndexFile, raw::KnowledgeEngine), ConfigError> {
     let file = IndexFile::read(path).map_err(|fault| bad_index(fault.in_one_line()))?;
     let engine =
-        raw::KnowledgeEngine::value_variants().iter().find(|one| one.as_str() == file.search_backend);
+        raw::KnowledgeEngine::value_variants().iter().find(|variant| variant.as_str() == file.search_backend);
     match engine.copied() {
         Some(engine) => Ok((file, engine)),
         None => Err(bad_index(format!(

@@ -96,11 +96,11 @@ fn quota_rule(text: &ConfigText, name: &TextValue<String>, raw: Quota) -> Result
     if calls.is_none() && tokens.is_none() && concurrency.is_none() && stored.is_none() {
         bail_at!(text, name, "quota '{name}' limits nothing; add calls, tokens, concurrency or stored");
     }
-    if let Some(most) = concurrency.as_ref().filter(|most| !(1..=MAX_CONCURRENCY).contains(&***most)) {
-        bail_at!(text, most, "concurrency must be 1 to {MAX_CONCURRENCY}");
+    if let Some(limit) = concurrency.as_ref().filter(|limit| !(1..=MAX_CONCURRENCY).contains(&***limit)) {
+        bail_at!(text, limit, "concurrency must be 1 to {MAX_CONCURRENCY}");
     }
     let allowance =
-        |given: Option<TextValue<String>>| given.map(|given| text.at(&given, given.parse())).transpose();
+        |amount: Option<TextValue<String>>| amount.map(|amount| text.at(&amount, amount.parse())).transpose();
     let stored = stored.map(|size| text.at(&size, parse_bytes(&size))).transpose()?;
     Ok(QuotaRule {
         who: text.at(&who, CallerPatterns::new(who.to_vec()))?,

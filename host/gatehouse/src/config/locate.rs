@@ -45,15 +45,15 @@ pub(crate) struct ConfigChoice {
 #[derive(Debug, Clone)]
 pub(crate) struct IgnoredFile {
     pub(crate) file: PathBuf,
-    why: PlainError,
+    reason: PlainError,
     instead: String,
 }
 
 impl fmt::Display for IgnoredFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { file, why, instead } = self;
+        let Self { file, reason, instead } = self;
         let file = file.display();
-        write!(f, "{file} is not used: {why}. {instead} used instead. ")?;
+        write!(f, "{file} is not used: {reason}. {instead} used instead. ")?;
         write!(f, "To use it, read it and run `gatehouse trust {file}`, or name it with --config.")
     }
 }
@@ -66,36 +66,39 @@ pub(crate) fn read(named: Option<&Path>, env: &Env) -> Result<LocatedConfig, Con
     if let Some(text) = explicit(named, env)? {
         return Ok(LocatedConfig { text, choice: ConfigChoice::default() });
     }
-    let own = user_file();
+    let user_config = user_file();
     let working = std::env::current_dir().and_then(fs::canonicalize);
     let (trusted, untrusted) =
-        working.map(|folder| nearest_trusted(&folder, own.as_deref())).unwrap_or_default();
+        working.map(|folder| nearest_trusted(&folder, user_config.as_deref())).unwrap_or_default();
     let by_trust = trusted.is_some();
     let text = match trusted {
         Some(text) => text,
-        None => read_named(own.as_deref().unwrap_or(Path::new(BUILT_IN)), "")?,
+        None => read_named(user_config.as_deref().unwrap_or(Path::new(BUILT_IN)), "")?,
     };
     let instead = match &text.file {
         Some(file) => format!("{} is", file.display()),
         None => "The built-in presets are".to_owned(),
     };
-    let ignored = untrusted.map(|(file, why)| IgnoredFile { file, why, instead });
+    let ignored = untrusted.map(|(file, reason)| IgnoredFile { file, reason, instead });
     Ok(LocatedConfig { text, choice: ConfigChoice { by_trust, ignored } })
 }
 
 /// Returns the nearest trusted file in `folder` or above, and the nearest one of the project before it that is not
-/// trusted, with the reason. Skips the file `own`.
-fn nearest_trusted(folder: &Path, own: Option<&Path>) -> (Option<ConfigText>, Option<(PathBuf, PlainError)>) {
+/// trusted, with the reason. Skips the file `user_config`.
+fn nearest_trusted(
+    folder: &Path,
+    user_config: Option<&Path>,
+) -> (Option<ConfigText>, Option<(PathBuf, PlainError)>) {
     let mut untrusted = None;
     for (file, of_project) in local_files(folder) {
-        if own.is_some_and(|own| own.canonicalize().is_ok_and(|own| own == file)) {
+        if user_config.is_some_and(|path| path.canonicalize().is_ok_and(|path| path == file)) {
             continue;
         }
         match trusted(&file) {
             Ok(content) => return (Some(ConfigText { file: Some(file), content }), untrusted),
             // The shipped file would change nothing.
             Err(_) if read_bounded(&file).is_ok_and(|content| content == SHIPPED.as_bytes()) => {}
-            Err(why) if of_project && untrusted.is_none() => untrusted = Some((file, why)),
+            Err(reason) if of_project && untrusted.is_none() => untrusted = Some((file, reason)),
             Err(_) => {}
         }
     }
@@ -118,10 +121,10 @@ pub(crate) fn read_for_project(
         (Some(text), None) => {
             Ok(LocatedConfig { text, choice: ConfigChoice { by_trust: true, ignored: None } })
         }
-        (_, Some((file, why))) => {
+        (_, Some((file, reason))) => {
             let place = file.display();
             let message =
-                format!("{why}; read it and run `gatehouse trust {place}`, or name a file with --config");
+                format!("{reason}; read it and run `gatehouse trust {place}`, or name a file with --config");
             Err(ConfigError::new(place, message))
         }
         (None, None) => {

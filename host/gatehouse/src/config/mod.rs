@@ -87,8 +87,8 @@ pub(crate) fn check_gate_name(name: &str) -> Result<(), PlainError> {
     if is_gate_name(name) {
         return Ok(());
     }
-    let shown = gatehouse_core::names::quoted(name, 64);
-    Err(format!("'{shown}' cannot be the name of a gate: {GATE_NAME}").into())
+    let display_name = gatehouse_core::names::quoted(name, 64);
+    Err(format!("'{display_name}' cannot be the name of a gate: {GATE_NAME}").into())
 }
 
 #[cfg(test)]
@@ -103,9 +103,9 @@ pub(crate) mod tests {
 
     /// Asserts that each case, after `before`, is refused with its text.
     pub(crate) fn assert_refused(before: &str, cases: &[(&str, &str)]) {
-        for (content, why) in cases {
+        for (content, reason) in cases {
             let error = parse(&format!("{before}{content}"), &Env::default()).map(drop).expect_err(content);
-            assert!(error.contains(why), "{content}: {error}");
+            assert!(error.contains(reason), "{content}: {error}");
         }
     }
 
@@ -115,8 +115,8 @@ pub(crate) mod tests {
             assert!(is_gate_name(good), "{good}");
         }
         for bad in ["", "--x", "-x", "_x", "a.b", "../x", "a b", "a/b", "a\u{200b}", &"x".repeat(65)] {
-            let why = check_gate_name(bad).expect_err(bad);
-            assert!(why.contains("cannot be the name of a gate"), "{why}");
+            let reason = check_gate_name(bad).expect_err(bad);
+            assert!(reason.contains("cannot be the name of a gate"), "{reason}");
         }
     }
 }

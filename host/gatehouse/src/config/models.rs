@@ -61,10 +61,10 @@ fn parse_choice(
         Some((id, model)) => (id, Some(model)),
         None => (written, None),
     };
-    let known: Vec<&str> =
+    let candidates: Vec<&str> =
         words.iter().copied().chain(providers.iter().map(|provider| provider.id())).collect();
     let Some(name) = ProviderName::parse(id).filter(|name| providers.contains(name)) else {
-        return Err(text.error_at(choice.span(), not_allowed(id, &known)));
+        return Err(text.error_at(choice.span(), not_allowed(id, &candidates)));
     };
     if model == Some("") {
         bail_at!(text, choice, "missing model name after '{id}/'; remove the slash for the default model");

@@ -82,27 +82,27 @@ impl ConfigText {
 
     /// Refuses a text that is nested too deeply for the parser.
     pub(super) fn check_nesting(&self) -> Result<(), ConfigError> {
-        check_nesting(&self.content).map_err(|(place, why)| self.error_at(place, why))
+        check_nesting(&self.content).map_err(|(place, reason)| self.error_at(place, reason))
     }
 
     fn unknown_key(&self, message: &str, span: &Range<usize>) -> String {
-        let (wrong, known) = quoted_names(message);
-        let shown = names::quoted(wrong, 64);
+        let (wrong, valid_keys) = quoted_names(message);
+        let display_key = names::quoted(wrong, 64);
         if let Some((_, instead)) = MISPLACED_KEYS.iter().find(|(name, _)| *name == wrong) {
-            return format!("unknown key '{shown}'.{instead}");
+            return format!("unknown key '{display_key}'.{instead}");
         }
         let block = keys::locate_value(&self.content, span).map(|spot| spot.path).unwrap_or_default();
         let block = block.split_last().map(|(_, block)| dotted(block)).unwrap_or_default();
-        let mut near = names::did_you_mean(wrong, known.iter().copied());
+        let mut suggestion = names::did_you_mean(wrong, valid_keys.iter().copied());
         let homes = schema::blocks_with(wrong);
-        if near.is_empty() && (1..=3).contains(&homes.len()) {
-            near = format!(" It belongs under {}.", homes.join(" or "));
+        if suggestion.is_empty() && (1..=3).contains(&homes.len()) {
+            suggestion = format!(" It belongs under {}.", homes.join(" or "));
         }
-        let known = known.join(", ");
+        let valid_keys = valid_keys.join(", ");
         if block.is_empty() {
-            return format!("unknown key '{shown}'.{near} There are: {known}.");
+            return format!("unknown key '{display_key}'.{suggestion} There are: {valid_keys}.");
         }
-        format!("unknown key '{shown}'.{near} Under [{block}] there are: {known}.")
+        format!("unknown key '{display_key}'.{suggestion} Under [{block}] there are: {valid_keys}.")
     }
 
     fn duplicate_key(&self, second: &Range<usize>) -> String {
@@ -121,7 +121,7 @@ impl ConfigText {
         let secret = spot.path.last().is_some_and(|key| is_secret_name(key));
         let typed = if secret { "…".to_owned() } else { spot.source_text(&self.content) };
         let plain = typed.trim_matches(['"', '\'']);
-        let given = match spot.kind {
+        let actual_value = match spot.kind {
             "string" => format!("the string {typed}"),
             "boolean" => typed.clone(),
             "array" => "a list".into(),
@@ -150,7 +150,7 @@ impl ConfigText {
         let subject = if spot.in_list { "an entry of " } else { "" };
         let dotted = dotted(&spot.path);
         let about = property.about.map(|about| format!(". {name} is: {about}")).unwrap_or_default();
-        Some(format!("{subject}{dotted} must be {}, not {given}{fix}{about}", property.words))
+        Some(format!("{subject}{dotted} must be {}, not {actual_value}{fix}{about}", property.words))
     }
 
     fn syntax(&self, message: &str, span: Range<usize>) -> ConfigError {
@@ -177,11 +177,11 @@ impl ConfigText {
         let word: String = rest.chars().take_while(|c| !c.is_whitespace() && !",]}#".contains(*c)).collect();
         if message.starts_with("string values must be quoted") {
             let key = before.get(line..).and_then(|line| line.rsplit(['{', ',']).next()).unwrap_or_default();
-            let shown = if is_secret_name(key) { "…".to_owned() } else { names::quoted(&word, 64) };
+            let display_word = if is_secret_name(key) { "…".to_owned() } else { names::quoted(&word, 64) };
             return self.error_at(
                 span,
-                format!("'{shown}' is not a value: write \"{shown}\" for a string; only true, false and numbers have \
-                no quotes"),
+                format!("'{display_word}' is not a value: write \"{display_word}\" for a string; only true, false and \
+                numbers have no quotes"),
             );
         }
         match SYNTAX.iter().find(|(begins, _)| message.starts_with(begins)) {
@@ -227,9 +227,13 @@ fn typographic(quote: char) -> String {
 }
 
 /// Names the allowed values, and the one that is most similar to `wrong`.
-pub(super) fn not_allowed(wrong: &str, known: &[&str]) -> String {
-    let near = names::did_you_mean(wrong, known.iter().copied());
-    format!("'{}' is not allowed here.{near} There are: {}.", names::quoted(wrong, 64), known.join(", "))
+pub(super) fn not_allowed(wrong: &str, candidates: &[&str]) -> String {
+    let suggestion = names::did_you_mean(wrong, candidates.iter().copied());
+    format!(
+        "'{}' is not allowed here.{suggestion} There are: {}.",
+        names::quoted(wrong, 64),
+        candidates.join(", ")
+    )
 }
 
 /// Parses the names in serde's message: unknown field `x`, expected one of `a`, `b`.
@@ -266,13 +270,13 @@ pub(crate) fn check_nesting(text: &str) -> Result<(), (Range<usize>, String)> {
             _ => {}
         }
         if open.len() > MAX_OPEN_BRACKETS {
-            let why = match &stray {
+            let reason = match &stray {
                 Some(_) => "this bracket closes nothing that is open here".to_owned(),
                 None => {
                     format!("more than {MAX_OPEN_BRACKETS} brackets are open here; one of them is not closed")
                 }
             };
-            return Err((stray.unwrap_or(span), why));
+            return Err((stray.unwrap_or(span), reason));
         }
     }
     Ok(())

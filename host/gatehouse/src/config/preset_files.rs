@@ -39,9 +39,9 @@ fn insert_within(
     value: &mut Value,
     base: Option<&Path>,
     inserted: &mut ParamFiles,
-    left: usize,
+    remaining_depth: usize,
 ) -> Result<(), PlainError> {
-    if left == 0 {
+    if remaining_depth == 0 {
         return Ok(());
     }
     match value {
@@ -53,18 +53,18 @@ fn insert_within(
             *value = text.into();
             Ok(())
         }
-        Value::Object(object) => {
-            object.values_mut().try_for_each(|one| insert_within(one, base, inserted, left - 1))
-        }
+        Value::Object(object) => object
+            .values_mut()
+            .try_for_each(|member| insert_within(member, base, inserted, remaining_depth - 1)),
         Value::Array(list) => {
-            list.iter_mut().try_for_each(|one| insert_within(one, base, inserted, left - 1))
+            list.iter_mut().try_for_each(|item| insert_within(item, base, inserted, remaining_depth - 1))
         }
         _ => Ok(()),
     }
 }
 
 fn read(path: &str, base: Option<&Path>, inserted: &mut ParamFiles) -> Result<String, PlainError> {
-    let wrong = |why: &str| PlainError::from(format!("{KEY} '{}': {why}", quoted(path, 200)));
+    let wrong = |reason: &str| PlainError::from(format!("{KEY} '{}': {reason}", quoted(path, 200)));
     let base = base.ok_or_else(|| wrong("the built-in presets.toml has no directory"))?;
     if !Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir)) {
         return Err(wrong("the path must be relative and inside the directory of presets.toml"));
@@ -135,18 +135,18 @@ pub(crate) fn watched_skills(folders: &SkillFolders) -> impl Iterator<Item = Pat
 /// Returns everything below a folder, except names that start with a dot, which no skill has. Sorted by path.
 fn entries(folder: &Path) -> Vec<DirEntry> {
     let mut open = vec![folder.to_owned()];
-    let mut all: Vec<DirEntry> = Vec::new();
+    let mut entries: Vec<DirEntry> = Vec::new();
     while let Some(folder) = open.pop() {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            if entry.file_name().as_encoded_bytes().starts_with(b".") || all.len() >= MAX_ENTRIES {
+            if entry.file_name().as_encoded_bytes().starts_with(b".") || entries.len() >= MAX_ENTRIES {
                 continue;
             }
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 open.push(entry.path());
             }
-            all.push(entry);
+            entries.push(entry);
         }
     }
-    all.sort_by_key(DirEntry::path);
-    all
+    entries.sort_by_key(DirEntry::path);
+    entries
 }

@@ -34,7 +34,7 @@ impl Config {
             return compile("MCP_PRESET", name);
         }
         if let Some(gates) = env.enabled_gates() {
-            let bad = |why| ConfigError::new("MCP_ENABLED_GATES", why);
+            let bad = |reason| ConfigError::new("MCP_ENABLED_GATES", reason);
             if gates.is_empty() {
                 return Err(bad(PlainError::from("names no gate; unset it, or list gates such as kg,idea")));
             }
@@ -42,7 +42,7 @@ impl Config {
             for gate in gates {
                 check_gate_name(&gate).map_err(bad)?;
                 let source = SourceId::Gate(gate.into());
-                if !once.iter().any(|(known, _)| *known == source) {
+                if !once.iter().any(|(existing, _)| *existing == source) {
                     once.push((source, Map::new()));
                 }
             }
@@ -84,7 +84,7 @@ pub(super) fn declared(
     for name in preset.servers {
         declared.check_known(text, &name)?;
         let source = SourceId::Server(name.into_inner().into());
-        if !sources.iter().any(|(known, _)| *known == source) {
+        if !sources.iter().any(|(existing, _)| *existing == source) {
             sources.push((source, Map::new()));
         }
     }
@@ -131,19 +131,19 @@ fn skill_folder(
     if !path.is_absolute() {
         bail_at!(text, folder, "a folder of skills must be an absolute path");
     }
-    let shown = path.display();
+    let display_path = path.display();
     match path.canonicalize() {
         Ok(real) if real.is_dir() => Ok(real),
-        Ok(_) => bail_at!(text, folder, "{shown} is not a folder"),
-        Err(error) => bail_at!(text, folder, "cannot read the folder of skills {shown}: {error}"),
+        Ok(_) => bail_at!(text, folder, "{display_path} is not a folder"),
+        Err(error) => bail_at!(text, folder, "cannot read the folder of skills {display_path}: {error}"),
     }
 }
 
 fn approval(text: &ConfigText, rule: raw_presets::Approval) -> Result<ApprovalRule, ConfigError> {
     let effect = rule.effect.map(|word| {
-        let why = "effect must be \"read-only\", \"mutating\" or \"external-exec\", from the weakest to the \
+        let reason = "effect must be \"read-only\", \"mutating\" or \"external-exec\", from the weakest to the \
             strongest";
-        text.at(&word, effect(&word).ok_or(why))
+        text.at(&word, effect(&word).ok_or(reason))
     });
     let remember = rule.remember.map(|word| remembered(text, &word));
     Ok(ApprovalRule {

@@ -64,8 +64,8 @@ fn search(root: &Value, node: &Value, key: &str, path: &mut Vec<String>, blocks:
         return;
     }
     let named = members.into_iter().flatten().map(|(name, below)| (name.as_str(), below));
-    let others = node.get("additionalProperties").map(|below| ("NAME", below));
-    for (name, below) in named.chain(others) {
+    let additional_properties = node.get("additionalProperties").map(|below| ("NAME", below));
+    for (name, below) in named.chain(additional_properties) {
         path.push(name.to_owned());
         search(root, below, key, path, blocks);
         path.pop();
@@ -77,15 +77,21 @@ fn member<'s>(node: &'s Value, key: &str) -> Option<&'s Value> {
 }
 
 fn resolved<'s>(root: &'s Value, node: &'s Value) -> &'s Value {
-    let named = node["anyOf"].as_array().and_then(|each| each.iter().find(|one| one["type"] != "null"));
+    let named = node["anyOf"]
+        .as_array()
+        .and_then(|variants| variants.iter().find(|variant| variant["type"] != "null"));
     let node = named.unwrap_or(node);
     let name = node["$ref"].as_str().and_then(|reference| reference.strip_prefix("#/$defs/"));
     name.map_or(node, |name| &root["$defs"][name])
 }
 
 fn type_of(root: &Value, node: &Value) -> Option<(&'static str, String)> {
-    let words: Vec<&str> =
-        node["oneOf"].as_array().into_iter().flatten().filter_map(|one| one["const"].as_str()).collect();
+    let words: Vec<&str> = node["oneOf"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|variant| variant["const"].as_str())
+        .collect();
     if !words.is_empty() {
         return Some(("string", format!("one of \"{}\"", words.join("\", \""))));
     }

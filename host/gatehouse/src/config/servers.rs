@@ -91,17 +91,21 @@ impl ServersConfig {
         if self.declared.contains_key(name.as_str()) {
             return Ok(());
         }
-        let known: Vec<&str> = self.declared.keys().map(String::as_str).collect();
-        let (near, shown) = (did_you_mean(name, known.iter().copied()), quoted(name, 64));
-        if known.is_empty() {
+        let names: Vec<&str> = self.declared.keys().map(String::as_str).collect();
+        let (suggestion, display_name) = (did_you_mean(name, names.iter().copied()), quoted(name, 64));
+        if names.is_empty() {
             bail_at!(
                 text,
                 name,
-                "there is no server '{shown}'; declare it under [servers.{shown}] in this file"
+                "there is no server '{display_name}'; declare it under [servers.{display_name}] in this file"
             );
         }
-        let known = known.join(", ");
-        bail_at!(text, name, "there is no server '{shown}' in this file.{near} There are: {known}.");
+        let names = names.join(", ");
+        bail_at!(
+            text,
+            name,
+            "there is no server '{display_name}' in this file.{suggestion} There are: {names}."
+        );
     }
 }
 
@@ -244,10 +248,10 @@ fn check_name(name: &str) -> Result<(), PlainError> {
     if is_server_name(name) {
         return Ok(());
     }
-    let shown = quoted(name, 64);
+    let display_name = quoted(name, 64);
     Err(format!(
-        "'{shown}' cannot be the name of a server: use at most {MAX_SERVER_NAME} of A-Z a-z 0-9 _ -, starting with a \
-        letter or digit, not ending with _, and without __"
+        "'{display_name}' cannot be the name of a server: use at most {MAX_SERVER_NAME} of A-Z a-z 0-9 _ -, starting \
+        with a letter or digit, not ending with _, and without __"
     )
     .into())
 }

@@ -17,13 +17,13 @@ use super::{Config, ConfigError, ConfigText, Env, TextValue, keys::with_bases, l
 /// Adds the shipped presets and gates that the file does not define.
 pub(super) fn merge_shipped(config: &mut Config, env: &Env) -> Result<(), ConfigError> {
     let shipped = shipped_config()?;
-    let own: BTreeSet<String> = config.presets.keys().cloned().collect();
+    let own_presets: BTreeSet<String> = config.presets.keys().cloned().collect();
     for (name, preset) in shipped.presets {
         config.presets.entry(name).or_insert(preset);
     }
     let mut without_grants: BTreeSet<String> = env.enabled_gates().into_iter().flatten().collect();
-    for (name, preset) in config.presets.iter().filter(|(name, _)| own.contains(*name)) {
-        if with_bases(&config.presets, name).into_iter().all(|base| own.contains(base)) {
+    for (name, preset) in config.presets.iter().filter(|(name, _)| own_presets.contains(*name)) {
+        if with_bases(&config.presets, name).into_iter().all(|base| own_presets.contains(base)) {
             without_grants.extend(gates(preset));
         }
     }
@@ -33,7 +33,7 @@ pub(super) fn merge_shipped(config: &mut Config, env: &Env) -> Result<(), Config
             config.gates.entry(name).or_insert(gate);
         }
     }
-    config.own_presets = own;
+    config.own_presets = own_presets;
     Ok(())
 }
 
@@ -53,10 +53,14 @@ pub(super) fn check(text: &ConfigText, names: &[TextValue<String>]) -> Result<()
     let shipped = names.first().map(|_| shipped_config()).transpose()?;
     let shipped = shipped.map(|config| config.presets).unwrap_or_default();
     if let Some(name) = names.iter().find(|name| !shipped.contains_key(name.as_str())) {
-        let near = did_you_mean(name, shipped.keys().map(String::as_str));
-        let known = shipped.keys().cloned().collect::<Vec<_>>().join(", ");
-        let shown = quoted(name, 64);
-        bail_at!(text, name, "there is no shipped preset '{shown}'.{near} There are: {known}");
+        let suggestion = did_you_mean(name, shipped.keys().map(String::as_str));
+        let shipped_names = shipped.keys().cloned().collect::<Vec<_>>().join(", ");
+        let display_name = quoted(name, 64);
+        bail_at!(
+            text,
+            name,
+            "there is no shipped preset '{display_name}'.{suggestion} There are: {shipped_names}"
+        );
     }
     Ok(())
 }

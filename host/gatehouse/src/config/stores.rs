@@ -151,7 +151,8 @@ impl ArtifactsConfig {
         let hours = raw.ttl_hours.as_ref().map(|hours| {
             text.at(
                 hours,
-                intelligence::within(intelligence::HOURS, **hours).map_err(|why| format!("ttl_hours {why}")),
+                intelligence::within(intelligence::HOURS, **hours)
+                    .map_err(|reason| format!("ttl_hours {reason}")),
             )
         });
         let hours = hours.transpose()?.unwrap_or(TTL_HOURS);

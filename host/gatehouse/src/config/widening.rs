@@ -40,9 +40,9 @@ pub(crate) fn widening(before: &Config, now: &Config) -> Option<String> {
 /// Returns the patterns that a preset and its bases deny, and their approval rules.
 fn limits<'c>(config: &'c Config, preset: &str) -> (Vec<&'c String>, Vec<&'c ApprovalRule>) {
     let names = with_bases(&config.presets, preset);
-    let all = names.into_iter().filter_map(|name| config.presets.get(name));
+    let presets = names.into_iter().filter_map(|name| config.presets.get(name));
     let (mut deny, mut rules) = (Vec::new(), Vec::new());
-    for preset in all {
+    for preset in presets {
         deny.extend(&preset.deny);
         rules.extend(&preset.approve);
     }
@@ -53,8 +53,8 @@ fn limits<'c>(config: &'c Config, preset: &str) -> (Vec<&'c String>, Vec<&'c App
 fn is_narrower(new: &AccessRule, old: &AccessRule) -> bool {
     // Names every key, so that a new one cannot be forgotten here.
     let AccessRule { place: _, who, presets, tools, deny, effect, when } = old;
-    let has_all = |all: &[String], some: &[String]| {
-        some.iter().all(|pattern| all.iter().any(|one| one == pattern || covers(one, pattern)))
+    let has_all = |superset: &[String], subset: &[String]| {
+        subset.iter().all(|pattern| superset.iter().any(|other| other == pattern || covers(other, pattern)))
     };
     let allows_presets = |old: &Vec<String>| new.presets.as_ref().is_some_and(|new| has_all(old, new));
     // A deny of fewer presets denies less.

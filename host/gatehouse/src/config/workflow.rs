@@ -82,13 +82,13 @@ pub(super) fn validate(
     name: &TextValue<String>,
     WorkflowSteps(steps): WorkflowSteps,
 ) -> Result<Vec<workflow::WorkflowStep>, ConfigError> {
-    let named = |what: &str, name: &TextValue<String>| {
-        let (fits, dot) = match what {
+    let named = |kind: &str, name: &TextValue<String>| {
+        let (fits, dot) = match kind {
             "mark" => (is_mark(name), ", or a file name that starts with a dot"),
             _ => (is_name(name), ""),
         };
         if !fits {
-            bail_at!(text, name, "invalid {what} name: use 1 to 64 letters, digits, - and _{dot}");
+            bail_at!(text, name, "invalid {kind} name: use 1 to 64 letters, digits, - and _{dot}");
         }
         Ok(name.to_string())
     };
@@ -104,8 +104,8 @@ pub(super) fn validate(
         );
     }
     let steps_of = |step: &Step| {
-        let own = if step.roots.is_empty() { roots } else { &step.roots };
-        if let Some(root) = own.iter().find(|root| !root.is_absolute()) {
+        let step_roots = if step.roots.is_empty() { roots } else { &step.roots };
+        if let Some(root) = step_roots.iter().find(|root| !root.is_absolute()) {
             bail_at!(text, root, "a project root must be an absolute path");
         }
         let intent = |word: &TextValue<String>| {
@@ -117,7 +117,7 @@ pub(super) fn validate(
             intents: step.intents.iter().map(intent).collect::<Result<_, _>>()?,
             requires: step.requires.iter().map(|mark| named("mark", mark)).collect::<Result<_, _>>()?,
             produces: step.produces.as_ref().map(|mark| named("mark", mark)).transpose()?,
-            roots: own.iter().map(|root| root.to_path_buf()).collect(),
+            roots: step_roots.iter().map(|root| root.to_path_buf()).collect(),
         })
     };
     steps.iter().map(steps_of).collect()

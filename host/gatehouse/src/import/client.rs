@@ -122,7 +122,7 @@ impl ImportClient {
                 let (directory, servers) =
                     (Path::new(directory), servers_by_name(settings.get("mcpServers"))?);
                 let real = directory.canonicalize().unwrap_or_else(|_| directory.to_path_buf());
-                match project.iter().position(|known| *known == real) {
+                match project.iter().position(|folder| *folder == real) {
                     Some(above) => here.push((above, servers)),
                     None if servers.is_empty() => {}
                     None => entries.elsewhere.push((directory.to_path_buf(), servers.len())),
@@ -137,8 +137,8 @@ impl ImportClient {
             _ => &[&["mcpServers"], &["servers"]],
         };
         let at = |path: &&[&str]| path.iter().try_fold(&document, |value, key| value.get(key));
-        let found = keys.iter().find_map(at).or_else(|| is_server_map(&document).then_some(&document));
-        entries.servers.extend(servers_by_name(found)?);
+        let server_map = keys.iter().find_map(at).or_else(|| is_server_map(&document).then_some(&document));
+        entries.servers.extend(servers_by_name(server_map)?);
         if entries.servers.is_empty() && is_server(&document) {
             return Err("has one server without a name; write {\"mcpServers\": {\"NAME\": {…}}}".into());
         }
@@ -147,7 +147,7 @@ impl ImportClient {
 
     fn read(self, text: &str) -> Result<Value, PlainError> {
         if self == Self::Codex {
-            parse_errors::check_nesting(text).map_err(|(_, why)| format!("is not TOML: {why}"))?;
+            parse_errors::check_nesting(text).map_err(|(_, reason)| format!("is not TOML: {reason}"))?;
             let table: toml::Table = text.parse().map_err(|error| format!("is not TOML: {error}"))?;
             return serde_json::to_value(table).map_err(|error| format!("cannot be read: {error}").into());
         }

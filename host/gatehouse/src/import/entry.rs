@@ -111,8 +111,8 @@ impl EntryReader<'_> {
             }
             (None, _, Some(_)) => EntryTransport::Http,
             (Some(other), ..) => {
-                let why = format!("its type '{other}' is not supported, or a required key is missing");
-                return Err(why.into());
+                let reason = format!("its type '{other}' is not supported, or a required key is missing");
+                return Err(reason.into());
             }
             (None, false, None) => return Err("it has neither a command nor a url".into()),
         })
@@ -253,7 +253,7 @@ impl EntryReader<'_> {
 /// Returns the variables that `docker run -e NAME` takes from the environment of docker.
 fn passed_on_by_docker(command: &str, args: &[Value]) -> Vec<String> {
     let program = Path::new(command).file_stem().unwrap_or_default();
-    if !["docker", "podman"].iter().any(|known| program == *known) {
+    if !["docker", "podman"].iter().any(|runtime| program == *runtime) {
         return Vec::new();
     }
     let options = args.iter().map(text);

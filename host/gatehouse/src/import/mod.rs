@@ -114,8 +114,8 @@ impl<'a> ServerImporter<'a> {
         let file = || context.file.to_path_buf();
         self.imported.elsewhere.extend(elsewhere.map(|(directory, servers)| (file(), directory, servers)));
         for (name, entry) in entries.servers {
-            if let Err(why) = self.import_server(client, context, &name, &entry) {
-                self.imported.left_out.push((context.file.to_path_buf(), name, why));
+            if let Err(reason) = self.import_server(client, context, &name, &entry) {
+                self.imported.left_out.push((context.file.to_path_buf(), name, reason));
             }
         }
         Ok(())
@@ -168,7 +168,7 @@ impl ServerImporter<'_> {
             self.present
                 .get(candidate)
                 .is_some_and(|(_, present)| !self.is_same(candidate, present, definition))
-                || self.taken.get(candidate).is_some_and(|taken| taken != definition)
+                || self.taken.get(candidate).is_some_and(|other_definition| other_definition != definition)
         };
         if valid_name == name || !is_taken(&valid_name) {
             return valid_name;

@@ -54,7 +54,7 @@ pub(crate) fn definition(
     values: BTreeMap<String, String>,
 ) -> Result<EntryDefinition, PlainError> {
     let mut values = EntryValues { values, used: Vec::new(), missing: Vec::new() };
-    let mut made = EntryDefinition { definition: Map::new(), variables: Vec::new() };
+    let mut entry_definition = EntryDefinition { definition: Map::new(), variables: Vec::new() };
     let package = PACKAGE_TYPES.iter().find_map(|kind| {
         entry.packages.iter().find(|package| {
             package.registry_type == *kind && matches!(&*package.transport.kind, "stdio" | "")
@@ -62,9 +62,11 @@ pub(crate) fn definition(
     });
     let remote = entry.remotes.iter().find(|remote| matches!(&*remote.kind, "streamable-http" | "sse"));
     match (package, remote) {
-        (_, Some(remote)) if prefers_remote || package.is_none() => made.remote(remote, &mut values)?,
+        (_, Some(remote)) if prefers_remote || package.is_none() => {
+            entry_definition.remote(remote, &mut values)?
+        }
         (Some(_), None) if prefers_remote => bail!("it has no address; leave out --remote"),
-        (Some(package), _) => made.package(package, &mut values)?,
+        (Some(package), _) => entry_definition.package(package, &mut values)?,
         (None, _) => {
             let mut kinds: Vec<&str> = entry.packages.iter().map(|package| &*package.registry_type).collect();
             kinds.extend(entry.remotes.iter().map(|remote| &*remote.kind));
@@ -73,7 +75,7 @@ pub(crate) fn definition(
         }
     }
     values.check()?;
-    Ok(made)
+    Ok(entry_definition)
 }
 
 impl EntryValues {
@@ -167,12 +169,12 @@ impl EntryDefinition {
     ) -> Result<Vec<String>, PlainError> {
         let input = &argument.input;
         let is_named = argument.kind == "named";
-        let shown = match (&*input.name, &*argument.value_hint) {
+        let label = match (&*input.name, &*argument.value_hint) {
             ("", "") => "argument",
             ("", hint) => hint,
             (name, _) => name.trim_start_matches('-'),
         };
-        let value = self.value(shown, input, values)?;
+        let value = self.value(label, input, values)?;
         Ok(match (is_named, value) {
             (true, Some(value)) if value.is_empty() || value == "true" => vec![input.name.clone()],
             (true, Some(value)) => vec![input.name.clone(), value],

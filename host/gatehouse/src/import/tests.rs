@@ -85,7 +85,8 @@ fn claude_code_and_desktop() {
     assert_eq!(blocks(&imported), wanted);
     let stands = "env.GITHUB_TOKEN of server 'github' of /p/.mcp.json";
     assert_eq!(imported.variables, [("GITHUB_TOKEN".to_owned(), stands.to_owned())]);
-    let left: Vec<(&str, &str)> = imported.left_out.iter().map(|(_, name, why)| (&**name, &**why)).collect();
+    let left: Vec<(&str, &str)> =
+        imported.left_out.iter().map(|(_, name, reason)| (&**name, &**reason)).collect();
     let wanted = [
         ("gatehouse", "it is Gatehouse itself"),
         ("taken", "presets.toml already has another 'taken'"),
@@ -166,7 +167,7 @@ fn the_same_server_in_two_files_is_the_same() {
         ("/p/.cursor/mcp.json", &file("one")),
         ("/q/.mcp.json", &file("two")),
     ]);
-    let left: Vec<&str> = imported.left_out.iter().map(|(_, _, why)| &**why).collect();
+    let left: Vec<&str> = imported.left_out.iter().map(|(_, _, reason)| &**reason).collect();
     let taken = "presets.toml already has the same 'taken'";
     let (same, other) = ("the same 'a' comes from /p/.mcp.json", "another 'a' comes from /p/.mcp.json");
     assert_eq!(left, [taken, same, taken, other, taken]);
@@ -261,8 +262,8 @@ fn invalid_files_are_errors_and_other_settings_are_not() {
             .starts_with("is not TOML")
     );
     let deep = "x = [".to_owned() + &"{ a = [".repeat(50_000);
-    let why = import.import_file(ImportClient::Codex, &context, &deep).expect_err("refused");
-    assert!(why.contains("more than 64 brackets are open"), "{why}");
+    let reason = import.import_file(ImportClient::Codex, &context, &deep).expect_err("refused");
+    assert!(reason.contains("more than 64 brackets are open"), "{reason}");
     import
         .import_file(ImportClient::ClaudeCode, &context, "{\"theme\": \"dark\"}")
         .expect("a file without servers");

@@ -49,15 +49,15 @@ fn resolve(
     notes: &mut Vec<String>,
 ) -> Result<String, PlainError> {
     let folder = |path: Option<&Path>| path.map(|path| path.display().to_string());
-    let known = match inside {
+    let value = match inside {
         "workspaceFolder" | "workspaceRoot" => folder(Some(context.workspace())),
         "workspaceFolderBasename" => folder(context.workspace().file_name().map(Path::new)),
         "userHome" => folder(context.home),
         "/" | "pathSeparator" => Some("/".into()),
         _ => None,
     };
-    if let Some(known) = known {
-        return Ok(known);
+    if let Some(value) = value {
+        return Ok(value);
     }
     let (name, default) = match inside.split_once(":-") {
         Some((name, default)) => (name, Some(default)),
@@ -130,22 +130,22 @@ impl SecretVariables {
             let Some(Value::Object(pairs)) = definition.get_mut(key) else { continue };
             for (name, value) in pairs {
                 let Value::String(text) = value else { continue };
-                let found = credentials::in_value(name, text).into_iter().collect();
-                let own = (key == "env" && is_variable(name)).then_some(name.as_str());
-                self.replace(server, own, text, found, |_| place(format!("{key}.{name}"), None));
+                let spans = credentials::in_value(name, text).into_iter().collect();
+                let variable_name = (key == "env" && is_variable(name)).then_some(name.as_str());
+                self.replace(server, variable_name, text, spans, |_| place(format!("{key}.{name}"), None));
             }
         }
         if let Some(Value::Array(args)) = definition.get_mut("args") {
             let texts: Vec<&str> = args.iter().map(|arg| arg.as_str().unwrap_or_default()).collect();
-            let found = credentials::in_args(&texts);
-            for (index, (arg, found)) in args.iter_mut().zip(found).enumerate() {
+            let spans_by_arg = credentials::in_args(&texts);
+            for (index, (arg, spans)) in args.iter_mut().zip(spans_by_arg).enumerate() {
                 let Value::String(text) = arg else { continue };
-                self.replace(server, None, text, found, |name| place(format!("args[{index}]"), name));
+                self.replace(server, None, text, spans, |name| place(format!("args[{index}]"), name));
             }
         }
         if let Some(Value::String(url)) = definition.get_mut("url") {
-            let found = credentials::in_url(url);
-            self.replace(server, None, url, found, |name| place("url".into(), name));
+            let spans = credentials::in_url(url);
+            self.replace(server, None, url, spans, |name| place("url".into(), name));
         }
     }
 
@@ -157,18 +157,18 @@ impl SecretVariables {
         self.0.into_iter().map(|(name, taken)| (name, taken.location)).collect()
     }
 
-    /// Replaces credentials in `text`. `own` is the variable that the text is the value of; `place` describes a
-    /// location.
+    /// Replaces credentials in `text`. `variable_name` is the variable that the text is the value of; `place` describes
+    /// a location.
     fn replace(
         &mut self,
         server: &str,
-        own: Option<&str>,
+        variable_name: Option<&str>,
         text: &mut String,
-        found: Vec<CredentialSpan>,
+        spans: Vec<CredentialSpan>,
         place: impl Fn(Option<&str>) -> String,
     ) {
         // Replace from the end, so that earlier ranges stay valid.
-        for CredentialSpan { range, name } in found.into_iter().rev() {
+        for CredentialSpan { range, name } in spans.into_iter().rev() {
             let value = text[range.clone()].to_owned();
             let mut stands = place(name.as_deref());
             if let Some(before) = text[..range.start].strip_suffix(' ') {
@@ -176,26 +176,29 @@ impl SecretVariables {
                 stands.push_str(&format!(", without '{word} '"));
             }
             let words = name.as_deref().unwrap_or("token");
-            let wanted = own.map_or_else(|| variable(&format!("{server} {words}")), str::to_owned);
-            let named = self.variable(server, wanted, &value, stands);
+            let preferred_name =
+                variable_name.map_or_else(|| variable(&format!("{server} {words}")), str::to_owned);
+            let named = self.variable(server, preferred_name, &value, stands);
             text.replace_range(range, &format!("${{{named}}}"));
         }
     }
 
     /// Returns this server's variable for the same value, else the wanted one, prefixed with the server's name if it
     /// has another value.
-    fn variable(&mut self, server: &str, wanted: String, value: &str, stands: String) -> String {
-        let same = |taken: &SecretVariable| taken.value == value && taken.server == server;
-        if let Some((name, _)) = self.0.iter().find(|(_, taken)| same(taken)) {
+    fn variable(&mut self, server: &str, preferred_name: String, value: &str, stands: String) -> String {
+        let same = |existing: &SecretVariable| existing.value == value && existing.server == server;
+        if let Some((name, _)) = self.0.iter().find(|(_, existing)| same(existing)) {
             return name.clone();
         }
-        let free = |taken: Option<&SecretVariable>| taken.is_none_or(|taken| taken.value == value);
-        let mut name = wanted;
+        let free =
+            |existing: Option<&SecretVariable>| existing.is_none_or(|existing| existing.value == value);
+        let mut name = preferred_name;
         while !free(self.0.get(&name)) {
             name = variable(&format!("{server} {name}"));
         }
-        let taken = SecretVariable { server: server.to_owned(), value: value.to_owned(), location: stands };
-        self.0.entry(name.clone()).or_insert(taken);
+        let secret_variable =
+            SecretVariable { server: server.to_owned(), value: value.to_owned(), location: stands };
+        self.0.entry(name.clone()).or_insert(secret_variable);
         name
     }
 }

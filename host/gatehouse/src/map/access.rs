@@ -56,7 +56,7 @@ pub(crate) async fn access(
         titles.iter().for_each(|title| _ = map.group(column, title));
     }
     for (name, catalog) in composition.catalogs().await {
-        if !presets.is_empty() && !presets.iter().any(|wanted| wanted == name) {
+        if !presets.is_empty() && !presets.iter().any(|preset| preset == name) {
             continue;
         }
         let default = if name == config.default_preset { " (default)" } else { "" };
@@ -65,8 +65,8 @@ pub(crate) async fn access(
         let node = map.node(0, "Presets", &format!("{name}{default}: {tools}"));
         let catalog = match &catalog {
             Ok(catalog) => catalog,
-            Err(why) => {
-                map.mark_broken(node, why);
+            Err(reason) => {
+                map.mark_broken(node, reason);
                 continue;
             }
         };
@@ -79,8 +79,11 @@ pub(crate) async fn access(
     }
     add_unserved_gates(&mut map, composition, presets.is_empty());
     let reached = |map: &Diagram, group: &str| -> Vec<(usize, String)> {
-        let groups = map.columns[1].iter().filter(|one| one.title == group);
-        groups.flat_map(|one| &one.nodes).map(|node| (*node, map.nodes[*node].name.clone())).collect()
+        let groups = map.columns[1].iter().filter(|node_group| node_group.title == group);
+        groups
+            .flat_map(|node_group| &node_group.nodes)
+            .map(|node| (*node, map.nodes[*node].name.clone()))
+            .collect()
     };
     for (node, gate) in reached(&map, GATES) {
         if let Some(settings) = composition.gates.settings(&gate) {
@@ -123,10 +126,10 @@ fn add_listed_tools(map: &mut Diagram, preset: usize, catalog: &Catalog) {
             map.line(preset, node, Tone::Plain, false, "filters replies");
         }
     }
-    for (id, why) in &catalog.problems {
+    for (id, reason) in &catalog.problems {
         let node = source(map, id);
-        map.mark_broken(node, why);
-        map.line(preset, node, Tone::Broken, false, why.clone());
+        map.mark_broken(node, reason);
+        map.line(preset, node, Tone::Broken, false, reason.clone());
     }
 }
 
@@ -166,19 +169,19 @@ fn add_grants(map: &mut Diagram, gate: usize, settings: &GateSettings, compositi
     let models = &composition.models;
     for capability in Capability::ALL {
         let Some(access) = settings.grants.access(capability) else { continue };
-        let kept = if access == AccessLevel::Full { Tone::Mutating } else { Tone::ReadOnly };
+        let store_tone = if access == AccessLevel::Full { Tone::Mutating } else { Tone::ReadOnly };
         let (group, names, tone) = match capability {
-            Capability::Knowledge => (STORES, vec!["knowledge graph".to_owned()], kept),
+            Capability::Knowledge => (STORES, vec!["knowledge graph".to_owned()], store_tone),
             Capability::Documents => (STORES, vec!["documents".into()], Tone::ReadOnly),
-            Capability::Artifacts => (STORES, vec!["artifacts".into()], kept),
-            Capability::Kv => (STORES, vec!["its own keys".into()], kept),
+            Capability::Artifacts => (STORES, vec!["artifacts".into()], store_tone),
+            Capability::Kv => (STORES, vec!["its own keys".into()], store_tone),
             Capability::ServersAdmin => (STORES, vec!["the list of MCP servers".into()], Tone::External),
             Capability::Catalog => (STORES, vec!["other tools of the preset".into()], Tone::External),
             Capability::Elicitation => (PEOPLE, vec!["the user".into()], Tone::External),
             Capability::Sampling => (PEOPLE, vec!["the client's model".into()], Tone::External),
             Capability::Models => {
-                let asked = [models.llm.model(), models.llm.web_model()].into_iter().flatten();
-                let mut names: Vec<String> = asked.map(str::to_owned).collect();
+                let llm_models = [models.llm.model(), models.llm.web_model()].into_iter().flatten();
+                let mut names: Vec<String> = llm_models.map(str::to_owned).collect();
                 names.dedup();
                 names.push(format!("{} (vectors)", models.embedder.model()));
                 (MODELS, names, Tone::External)
@@ -248,9 +251,9 @@ fn secret(map: &mut Diagram, whose: usize, variable: &str, how: &str, env: &Env)
 fn table(preset: &str, catalog: &Catalog) -> DiagramTable {
     let rows = catalog.entries().iter().map(|entry| {
         let summary = names::quoted(entry.spec.description.lines().next().unwrap_or_default(), 160);
-        let asked = entry.approval().map_or("-".to_owned(), |often| often.to_string());
+        let approval = entry.approval().map_or("-".to_owned(), |often| often.to_string());
         let (name, source) = (entry.name.to_string(), entry.id.source.name().to_string());
-        vec![name, source, entry.spec.effect.as_str().into(), asked, summary]
+        vec![name, source, entry.spec.effect.as_str().into(), approval, summary]
     });
     DiagramTable {
         title: format!("Tools of preset {preset}"),

@@ -113,7 +113,7 @@ fn svg(map: &Diagram, prefix: &str) -> (String, String) {
     let mut rules = String::new();
     let (of_nodes, of_lines) = related_nodes(map);
     let classes =
-        |set: &BTreeSet<usize>| set.iter().map(|one| format!(" {prefix}h{one}")).collect::<String>();
+        |set: &BTreeSet<usize>| set.iter().map(|node| format!(" {prefix}h{node}")).collect::<String>();
     for (((from, to), line), belongs) in map.lines.iter().zip(&of_lines) {
         let broken = if line.dashed { " broken" } else { "" };
         picture += &format!(
@@ -127,8 +127,8 @@ fn svg(map: &Diagram, prefix: &str) -> (String, String) {
     for (x, y, words) in &placed.headings {
         picture += &format!("<text class=\"heading\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>\n", escaped(words));
     }
-    for (place, (node, one)) in map.nodes.values().zip(&placed.boxes).enumerate() {
-        let PlacedNode { x, y, width, label, .. } = one;
+    for (place, (node, placed_node)) in map.nodes.values().zip(&placed.boxes).enumerate() {
+        let PlacedNode { x, y, width, label, .. } = placed_node;
         let detail = if node.detail.is_empty() { String::new() } else { format!("\n{}", node.detail) };
         picture += &format!(
             "<g class=\"node {}{}\" id=\"{prefix}n{place}\"><title>{}</title>\

@@ -90,19 +90,19 @@ fn ordered(map: &Diagram) -> Vec<Vec<Vec<usize>>> {
     let mut heights = vec![0.0; map.nodes.len()];
     let measure = |orders: &[Vec<Vec<usize>>], heights: &mut Vec<f64>| {
         for column in orders {
-            let all: Vec<usize> = column.iter().flatten().copied().collect();
-            let rows = all.len().max(1) as f64;
-            all.iter().enumerate().for_each(|(row, node)| heights[*node] = row as f64 / rows);
+            let nodes: Vec<usize> = column.iter().flatten().copied().collect();
+            let rows = nodes.len().max(1) as f64;
+            nodes.iter().enumerate().for_each(|(row, node)| heights[*node] = row as f64 / rows);
         }
     };
     measure(&orders, &mut heights);
     for _ in 0..SWEEPS {
         for group in orders.iter_mut().flatten() {
             let mean = |node: usize| {
-                let near = &neighbours[node];
-                let sum: f64 = near.iter().map(|other| heights[*other]).sum();
+                let node_neighbours = &neighbours[node];
+                let sum: f64 = node_neighbours.iter().map(|other| heights[*other]).sum();
                 // Nodes without lines go last.
-                if near.is_empty() { f64::MAX } else { sum / near.len() as f64 }
+                if node_neighbours.is_empty() { f64::MAX } else { sum / node_neighbours.len() as f64 }
             };
             let mut keyed: Vec<(f64, &str, usize)> =
                 group.iter().map(|node| (mean(*node), map.nodes[*node].name.as_str(), *node)).collect();

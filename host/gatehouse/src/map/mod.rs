@@ -113,9 +113,9 @@ impl Diagram {
         self.nodes.insert_full(key, node).0
     }
 
-    fn mark_broken(&mut self, node: usize, why: &str) {
+    fn mark_broken(&mut self, node: usize, reason: &str) {
         self.nodes[node].tone = Tone::Broken;
-        self.nodes[node].detail = why.to_owned();
+        self.nodes[node].detail = reason.to_owned();
     }
 
     /// Adds a line, or merges it with the existing one: the stronger tone, and the details of both.
@@ -124,12 +124,12 @@ impl Diagram {
         match self.lines.entry((from, to)) {
             Entry::Vacant(entry) => _ = entry.insert(DiagramEdge { tone, dashed, detail }),
             Entry::Occupied(mut entry) => {
-                let known = entry.get_mut();
-                known.tone = known.tone.max(tone);
-                known.dashed &= dashed;
-                if !known.detail.split('\n').any(|one| one == detail) {
-                    known.detail.push('\n');
-                    known.detail.push_str(&detail);
+                let edge = entry.get_mut();
+                edge.tone = edge.tone.max(tone);
+                edge.dashed &= dashed;
+                if !edge.detail.split('\n').any(|line| line == detail) {
+                    edge.detail.push('\n');
+                    edge.detail.push_str(&detail);
                 }
             }
         }

@@ -35,12 +35,12 @@ pub(crate) fn wiki(pages: &[LinkedPage]) -> Diagram {
     drawn.sort_by_key(|page| (page.unresolved.is_empty() && !orphan(page), usize::MAX - page.links.len()));
     drawn.truncate(MAX_PAGES);
     drawn.sort_by(|a, b| a.id.cmp(&b.id));
-    let shown: BTreeSet<&str> = drawn.iter().map(|page| page.id.as_str()).collect();
+    let drawn_ids: BTreeSet<&str> = drawn.iter().map(|page| page.id.as_str()).collect();
     let types: Vec<PageType> =
         PageType::ALL.into_iter().filter(|kind| drawn.iter().any(|page| page.page_type == *kind)).collect();
     let node = |map: &mut Diagram, id: &str| {
         let (kind, name) = id.split_once('/').unwrap_or(("", id));
-        let column = types.iter().position(|one| one.as_str() == kind).unwrap_or(types.len());
+        let column = types.iter().position(|page_type| page_type.as_str() == kind).unwrap_or(types.len());
         map.node(column, kind, &name.replace('_', " "))
     };
     for page in &drawn {
@@ -53,8 +53,10 @@ pub(crate) fn wiki(pages: &[LinkedPage]) -> Diagram {
     let mut missing = BTreeSet::new();
     for page in &drawn {
         let from = node(&mut map, &page.id);
-        for link in
-            page.links.iter().filter(|link| shown.contains(link.target.as_str()) && link.target != page.id)
+        for link in page
+            .links
+            .iter()
+            .filter(|link| drawn_ids.contains(link.target.as_str()) && link.target != page.id)
         {
             let to = node(&mut map, &link.target);
             map.line(from, to, Tone::ReadOnly, false, link.edge.clone());

@@ -41,8 +41,8 @@ impl ChangeSet {
         for (name, stamp) in self.reread.clone() {
             parts.push(Self { reread: [(name, stamp)].into(), ..Self::default() });
         }
-        for (name, why) in self.withdraw.clone() {
-            parts.push(Self { withdraw: [(name, why)].into(), ..Self::default() });
+        for (name, reason) in self.withdraw.clone() {
+            parts.push(Self { withdraw: [(name, reason)].into(), ..Self::default() });
         }
         if self.configuration.is_some() {
             parts.push(Self { configuration: self.configuration.clone(), ..Self::default() });
@@ -53,16 +53,16 @@ impl ChangeSet {
 
 impl Reloader {
     /// Reports a refused change, and records it so that it is not tried twice.
-    pub(super) fn refuse(&mut self, change: &ChangeSet, why: &str) {
+    pub(super) fn refuse(&mut self, change: &ChangeSet, reason: &str) {
         for (name, stamp) in &change.reread {
             self.refused.insert(name.clone(), stamp.clone());
-            self.report.gate(name, format!("its file changed, and the new version is refused: {why}"));
+            self.report.gate(name, format!("its file changed, and the new version is refused: {reason}"));
         }
         for (name, gone) in &change.withdraw {
-            self.report.gate(name, format!("its file is missing ({gone}), but its tools stay: {why}"));
+            self.report.gate(name, format!("its file is missing ({gone}), but its tools stay: {reason}"));
         }
         if change.configuration.is_some() {
-            self.report.configuration_refused(why);
+            self.report.configuration_refused(reason);
         }
     }
 
@@ -77,11 +77,11 @@ impl Reloader {
             folders.extend(preset_files::watched_skills(&config.skill_folders));
             // The default directory counts once it exists. The configuration's own directory, also watched, reports its
             // creation.
-            let there = |folder: &&PathBuf| {
+            let is_in_use = |folder: &&PathBuf| {
                 config.default_gate_folder.as_ref() != Some(*folder) && config.lists_gates || folder.is_dir()
             };
-            let there = |folder: &&PathBuf| !built_in::is_folder(folder) && there(folder);
-            folders.extend(config.gate_folders.iter().filter(there).cloned());
+            let is_watched = |folder: &&PathBuf| !built_in::is_folder(folder) && is_in_use(folder);
+            folders.extend(config.gate_folders.iter().filter(is_watched).cloned());
             folders.extend(Some(HostServers::folder(config)).filter(|folder| folder.is_dir()));
         }
         folders
@@ -95,7 +95,7 @@ impl Reloader {
         // The files of gates of failing presets may have appeared or been fixed.
         let failing = self.current.config.gates_of(self.failing.iter());
         for name in names.chain(failing).collect::<BTreeSet<_>>() {
-            let known = loaded.get(&name).map(|gate| gate.info());
+            let loaded_info = loaded.get(&name).map(|gate| gate.info());
             let gates = &self.current.gates;
             let now = gates.file_of(&name).and_then(|file| match gates.sandbox.stamp(&file) {
                 Ok(stamp) => Ok((file, stamp)),
@@ -104,16 +104,16 @@ impl Reloader {
             match now {
                 Ok((file, stamp)) => {
                     self.missing.remove(&name);
-                    let same = known.is_some_and(|known| known.file == file && known.stamp == stamp);
+                    let same = loaded_info.is_some_and(|info| info.file == file && info.stamp == stamp);
                     if !same && self.refused.get(&name) != Some(&stamp) {
                         change.reread.insert(name, stamp);
                     }
                 }
-                Err(why) if known.is_some() => {
+                Err(reason) if loaded_info.is_some() => {
                     let since = *self.missing.entry(name.clone()).or_insert_with(Instant::now);
                     if since.elapsed() >= REMOVAL_GRACE {
                         self.missing.remove(&name);
-                        change.withdraw.insert(name, why.into());
+                        change.withdraw.insert(name, reason.into());
                     }
                 }
                 Err(_) => {}
@@ -160,8 +160,8 @@ impl Reloader {
         let views = self.views(composition).await?;
         let broken = views.failing().into_iter().find(|(name, _)| !self.failing.contains(name));
         match broken {
-            Some((preset, why)) => {
-                Err(format!("preset '{preset}' could not be served any more: {why}").into())
+            Some((preset, reason)) => {
+                Err(format!("preset '{preset}' could not be served any more: {reason}").into())
             }
             None => Ok(views),
         }
@@ -185,15 +185,15 @@ impl Reloader {
             return;
         }
         let chosen = self.origin.select(config).ok();
-        let others = config.served_presets().filter(|name| self.origin.all && config.is_served(name));
-        let others = others.filter_map(|name| config.compiled(name).ok());
+        let other_presets = config.served_presets().filter(|name| self.origin.all && config.is_served(name));
+        let other_presets = other_presets.filter_map(|name| config.compiled(name).ok());
         let reaches_servers = |compiled: &CompiledPreset| self.current.reaches_servers(compiled);
         let compiled_presets: Vec<CompiledPreset> =
-            chosen.into_iter().chain(others).filter(reaches_servers).collect();
-        let wanted = live.ask_unlisted(|server| {
+            chosen.into_iter().chain(other_presets).filter(reaches_servers).collect();
+        let guards = live.ask_unlisted(|server| {
             compiled_presets.iter().any(|compiled| compiled.allows_server(&server.name, &server.tags))
         });
-        self.listing_guards = wanted.await;
+        self.listing_guards = guards.await;
     }
 
     /// Rebuilds views for changed server listings. Clients are notified if their lists changed.
@@ -203,7 +203,7 @@ impl Reloader {
         self.relisted = Instant::now();
         match self.checked_views(&self.current).await {
             Ok(views) => self.swap_views(views).await,
-            Err(why) => tracing::warn!("a server changed its tools, but they cannot be shown: {why}"),
+            Err(reason) => tracing::warn!("a server changed its tools, but they cannot be shown: {reason}"),
         }
     }
 

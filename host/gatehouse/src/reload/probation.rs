@@ -103,7 +103,7 @@ impl Reloader {
         // Apply the current settings, not those from the time when the version was served.
         let back = match next.gates.restore(&before).await {
             Ok(()) => self.views(&next).await,
-            Err(why) => Err(why),
+            Err(reason) => Err(reason),
         };
         match back {
             Ok(views) => {
@@ -111,9 +111,10 @@ impl Reloader {
                 self.swap(next, views).await;
                 self.report.gate_rolled_back(&name, &digest, &before.info().digest);
             }
-            Err(why) => {
-                let what = format!("it traps repeatedly, and the previous version cannot be restored: {why}");
-                self.report.gate(&name, what);
+            Err(reason) => {
+                let message =
+                    format!("it traps repeatedly, and the previous version cannot be restored: {reason}");
+                self.report.gate(&name, message);
             }
         }
     }

@@ -42,12 +42,12 @@ impl ReloadReporter {
         });
     }
 
-    pub(super) fn configuration_refused(&self, why: &str) {
-        if self.health.borrow().configuration.as_deref() == Some(why) {
+    pub(super) fn configuration_refused(&self, reason: &str) {
+        if self.health.borrow().configuration.as_deref() == Some(reason) {
             return;
         }
-        tracing::error!("{why} (the previous configuration stays in use)");
-        self.set(|health| health.configuration = Some(why.to_owned()));
+        tracing::error!("{reason} (the previous configuration stays in use)");
+        self.set(|health| health.configuration = Some(reason.to_owned()));
     }
 
     /// Reports a new configuration, and the keys that differ from those at the start and need another one.
@@ -89,24 +89,28 @@ impl ReloadReporter {
 
     pub(super) fn gate_rolled_back(&self, gate: &str, unfit: &str, served: &str) {
         let (unfit, served) = (short_digest(unfit), short_digest(served));
-        let what = format!("version {unfit} trapped three times in a row; version {served} is served again");
-        self.gate(gate, what);
+        let message =
+            format!("version {unfit} trapped three times in a row; version {served} is served again");
+        self.gate(gate, message);
     }
 
     /// Reports a gate that is served in another version than its file.
-    pub(super) fn gate(&self, gate: &str, what: String) {
-        if self.health.borrow().gates.get(gate) == Some(&what) {
+    pub(super) fn gate(&self, gate: &str, message: String) {
+        if self.health.borrow().gates.get(gate) == Some(&message) {
             return;
         }
-        tracing::error!("gate '{gate}': {what}");
-        self.set(|health| drop(health.gates.insert(gate.to_owned(), what)));
+        tracing::error!("gate '{gate}': {message}");
+        self.set(|health| drop(health.gates.insert(gate.to_owned(), message)));
     }
 
     /// Logs unmatched patterns of presets that were not logged before.
     pub(crate) fn unmatched_patterns(&self, warnings: Vec<String>) {
-        let mut known = lock(&self.unmatched);
-        warnings.iter().filter(|why| !known.contains(why)).for_each(|why| tracing::warn!("{why}"));
-        *known = warnings;
+        let mut reported_warnings = lock(&self.unmatched);
+        warnings
+            .iter()
+            .filter(|reason| !reported_warnings.contains(reason))
+            .for_each(|reason| tracing::warn!("{reason}"));
+        *reported_warnings = warnings;
     }
 
     pub(super) fn swapped(&self, notified: &[Option<String>]) {

@@ -14,19 +14,19 @@ pub(crate) fn changes(before: &Listing, now: &Listing) -> Vec<String> {
             Some(old) => changes.push(format!("~ tool '{}': {}", tool.name, fields(&old, tool).join(", "))),
         }
     }
-    let gone = before.tools.iter().filter(|tool| find(now, &tool.name).is_none());
-    changes.extend(gone.map(|tool| format!("- tool '{}'", tool.name)));
+    let removed_tools = before.tools.iter().filter(|tool| find(now, &tool.name).is_none());
+    changes.extend(removed_tools.map(|tool| format!("- tool '{}'", tool.name)));
     let members = members(&before.params_schema, &now.params_schema);
     if before.params_schema != now.params_schema {
         changes.push(format!("~ parameters: {}", members.join(", ")));
     }
-    for (what, old, new) in [
+    for (field, old, new) in [
         ("name", &before.name, &now.name),
         ("version", &before.version, &now.version),
         ("summary", &before.summary, &now.summary),
     ] {
         if old != new {
-            changes.push(format!("~ {what}: {new}"));
+            changes.push(format!("~ {field}: {new}"));
         }
     }
     if changes.is_empty() && before != now {

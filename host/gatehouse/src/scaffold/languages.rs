@@ -36,7 +36,7 @@ const INSTALL_RUST: &str =
 
 pub(super) fn crate_name(folder: &Path) -> Result<String, PlainError> {
     let file = folder.join("Cargo.toml");
-    let bad = |why: &dyn std::fmt::Display| PlainError::from(format!("{}: {why}", file.display()));
+    let bad = |reason: &dyn std::fmt::Display| PlainError::from(format!("{}: {reason}", file.display()));
     let manifest: toml::Table =
         fs::read_to_string(&file).map_err(|error| bad(&error))?.parse().map_err(|error| bad(&error))?;
     let name = manifest.get("package").and_then(|package| package.get("name")).and_then(|name| name.as_str());
@@ -109,8 +109,10 @@ pub(super) async fn build_c(project: &GateProject, output: &Path) -> Result<Vec<
     command.args(["-Wl,--strip-debug", "-I.", "-I", GENERATED, "-o"]).arg(output);
     command.args(sources(&project.folder, "c")?).args(bindings);
     match program::run(&mut command, INSTALL_C).await {
-        Err(ProgramError::Failed(why)) if !has_complete_toolchain(clang, &project.folder, output).await => {
-            bail!("{why}\nThe C library or linker is missing. {INSTALL_C}");
+        Err(ProgramError::Failed(reason))
+            if !has_complete_toolchain(clang, &project.folder, output).await =>
+        {
+            bail!("{reason}\nThe C library or linker is missing. {INSTALL_C}");
         }
         ran => drop(ran?),
     }
@@ -146,11 +148,11 @@ fn bindings(folder: &Path) -> Result<Vec<PathBuf>, PlainError> {
     let mut resolve = Resolve::default();
     let (package, _) = resolve.push_dir(&wit).map_err(|error| bad(&error))?;
     let world = resolve.select_world(&[package], None).map_err(|error| bad(&error))?;
-    let mut made = Files::default();
-    let generated = wit_bindgen_c::Opts::default().build().generate(&mut resolve, world, &mut made);
+    let mut files = Files::default();
+    let generated = wit_bindgen_c::Opts::default().build().generate(&mut resolve, world, &mut files);
     generated.map_err(|error| bad(&error))?;
     let mut linked = Vec::new();
-    for (name, content) in made.iter() {
+    for (name, content) in files.iter() {
         let path = Path::new(GENERATED).join(name);
         let file = folder.join(&path);
         let written = fs::create_dir_all(folder.join(GENERATED)).and_then(|()| fs::write(&file, content));

@@ -98,7 +98,7 @@ pub(crate) struct BuiltComponent {
 impl BuiltComponent {
     /// Reads the output of a toolchain. The error is the reason that it is not a gate.
     pub(crate) fn read(bytes: Vec<u8>) -> Result<Self, PlainError> {
-        let info = ComponentInfo::read(&bytes).map_err(|why| format!("the build output {why}"))?;
+        let info = ComponentInfo::read(&bytes).map_err(|reason| format!("the build output {reason}"))?;
         Ok(Self { bytes, info })
     }
 
@@ -107,9 +107,10 @@ impl BuiltComponent {
         let quoted = |text: &str| toml::Value::from(text).to_string();
         let name = keys::toml_key(name);
         let mut block = format!("[gates.{name}]\ncomponent = {}\n", quoted(&file.display().to_string()));
-        let asked = self.info.ask.capabilities.iter().copied();
-        let (blocks, entries): (Vec<Capability>, Vec<Capability>) =
-            asked.filter(|capability| !capability.always_granted()).partition(|c| c.granted_by_block());
+        let capabilities = self.info.ask.capabilities.iter().copied();
+        let (blocks, entries): (Vec<Capability>, Vec<Capability>) = capabilities
+            .filter(|capability| !capability.always_granted())
+            .partition(|c| c.granted_by_block());
         if !entries.is_empty() {
             let grants: Vec<String> = entries.iter().map(|entry| quoted(entry.as_str())).collect();
             block += &format!("grants = [{}]\n", grants.join(", "));
@@ -129,7 +130,7 @@ impl BuiltComponent {
 
 /// Writes a file atomically, so that a host never reads half of it. Returns `false` if it already has this content.
 pub(crate) fn write_if_changed(bytes: &[u8], file: &Path) -> Result<bool, PlainError> {
-    if fs::read(file).is_ok_and(|there| there == bytes) {
+    if fs::read(file).is_ok_and(|content| content == bytes) {
         return Ok(false);
     }
     let folder = file.parent().unwrap_or(Path::new("."));

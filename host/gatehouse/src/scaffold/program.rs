@@ -46,7 +46,7 @@ pub(super) async fn run(command: &mut Command, install: &str) -> Result<Vec<u8>,
     let name = command.as_std().get_program().to_string_lossy().into_owned();
     let words: Vec<_> = command.as_std().get_args().map(|word| word.to_string_lossy()).collect();
     out::note(format!("$ {name} {}", words.join(" ")));
-    let failed = |what: &str, error| ProgramError::Failed(format!("cannot {what} '{name}': {error}"));
+    let failed = |action: &str, error| ProgramError::Failed(format!("cannot {action} '{name}': {error}"));
     let mut leader = GroupLeader(command.spawn().map_err(|error| match error.kind() {
         ErrorKind::NotFound => ProgramError::NotInstalled(format!("'{name}' is not installed.\n{install}")),
         _ => ProgramError::Failed(format!("'{name}' cannot be started: {error}")),

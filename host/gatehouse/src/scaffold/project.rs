@@ -125,17 +125,18 @@ pub(crate) fn create(
     }
     for (path, text) in &written {
         let path = folder.join(path);
-        let made = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, text));
-        made.map_err(|error| format!("{}: {error}", path.display()))?;
+        let result = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, text));
+        result.map_err(|error| format!("{}: {error}", path.display()))?;
     }
     Ok(written.into_iter().map(|(path, _)| path).collect())
 }
 
 /// Checks a gate name, which is also the name of a file, a WIT package and a package in its language.
 fn check_name(name: &str) -> Result<(), PlainError> {
-    let refused = |why: &str| {
-        let shown = gatehouse_core::names::quoted(name, 64);
-        Err(format!("'{shown}' cannot be the name of a gate: {why}; write for example my-gate").into())
+    let refused = |reason: &str| {
+        let display_name = gatehouse_core::names::quoted(name, 64);
+        Err(format!("'{display_name}' cannot be the name of a gate: {reason}; write for example my-gate")
+            .into())
     };
     let word = |word: &str| {
         word.starts_with(|c: char| c.is_ascii_lowercase())
@@ -192,17 +193,17 @@ fn sdk_manifest() -> Result<String, PlainError> {
 }
 
 /// Merges an inherited entry with the member's own keys.
-fn merged(inherited: Value, own: &Value) -> Value {
-    let mut own = own.as_table().cloned().unwrap_or_default();
-    own.remove("workspace");
-    if own.is_empty() {
+fn merged(inherited: Value, own_value: &Value) -> Value {
+    let mut own_keys = own_value.as_table().cloned().unwrap_or_default();
+    own_keys.remove("workspace");
+    if own_keys.is_empty() {
         return inherited;
     }
     let mut table = match inherited {
         Value::Table(table) => table,
         version => Table::from_iter([("version".to_owned(), version)]),
     };
-    table.extend(own);
+    table.extend(own_keys);
     Value::Table(table)
 }
 

@@ -157,9 +157,9 @@ impl SourceFilter {
         let Ok(inside) = path.strip_prefix(&self.folder) else { return false };
         let within = |folder: &&str| inside.starts_with(folder) && inside != Path::new(folder);
         let kind = path.extension().map(|kind| kind.to_string_lossy().to_ascii_lowercase());
-        let known = kind.is_some_and(|kind| SOURCE_KINDS.contains(&kind.as_str()));
+        let is_source_kind = kind.is_some_and(|kind| SOURCE_KINDS.contains(&kind.as_str()));
         let named = ["Makefile", "requirements.txt"].iter().any(|name| inside == Path::new(name));
-        self.may_contain_sources(path) && (known || named || SOURCE_FOLDERS.iter().any(within))
+        self.may_contain_sources(path) && (is_source_kind || named || SOURCE_FOLDERS.iter().any(within))
     }
 }
 

@@ -72,19 +72,19 @@ impl<A: EmbeddingApi> Embedder for ProviderEmbedder<A> {
             .into_iter()
             .map(|batch| Box::pin(self.embed_batch(batch, purpose)) as _)
             .collect();
-        let found: Vec<Vec<EmbeddingVector>> =
+        let batch_vectors: Vec<Vec<EmbeddingVector>> =
             stream::iter(requests).buffered(MAX_CONCURRENT_REQUESTS).try_collect().await?;
-        let mut all = vec![None; texts.len()];
-        for ((number, _), vector) in prepared.iter().zip(found.into_iter().flatten()) {
-            all[*number] = vector;
+        let mut vectors = vec![None; texts.len()];
+        for ((number, _), vector) in prepared.iter().zip(batch_vectors.into_iter().flatten()) {
+            vectors[*number] = vector;
         }
-        let mut lengths = all.iter().flatten().map(Vec::len);
+        let mut lengths = vectors.iter().flatten().map(Vec::len);
         if let Some(first) = lengths.next()
             && lengths.any(|other| other != first)
         {
             return Err(no_vectors(&self.provider, "vectors of different dimensions"));
         }
-        Ok(all)
+        Ok(vectors)
     }
 }
 
@@ -100,8 +100,8 @@ impl<A: EmbeddingApi> ProviderEmbedder<A> {
         let vectors =
             api.vectors(answer).ok_or_else(|| no_vectors(provider, "a response without vectors"))?;
         if vectors.len() != texts.len() {
-            let what = format!("{} vectors for {} texts", vectors.len(), texts.len());
-            return Err(no_vectors(provider, &what));
+            let problem = format!("{} vectors for {} texts", vectors.len(), texts.len());
+            return Err(no_vectors(provider, &problem));
         }
         vectors
             .into_iter()
@@ -110,8 +110,8 @@ impl<A: EmbeddingApi> ProviderEmbedder<A> {
     }
 }
 
-fn no_vectors(provider: &Provider, what: &str) -> Fault {
-    Fault::internal(format!("{} answered with {what}", provider.subject()))
+fn no_vectors(provider: &Provider, problem: &str) -> Fault {
+    Fault::internal(format!("{} answered with {problem}", provider.subject()))
         .hint("Check that the model in [models] is an embedding model.")
 }
 
@@ -131,7 +131,7 @@ fn unit(mut vector: Vec<f32>) -> Option<EmbeddingVector> {
 
 /// Splits texts into batches. A text over the limits gets its own batch.
 fn batches<'a, 'b>(texts: &'a [&'b str], limits: &BatchLimits) -> Vec<&'a [&'b str]> {
-    let mut all = Vec::new();
+    let mut batches = Vec::new();
     let mut rest = texts;
     while !rest.is_empty() {
         let mut bytes = 0;
@@ -140,10 +140,10 @@ fn batches<'a, 'b>(texts: &'a [&'b str], limits: &BatchLimits) -> Vec<&'a [&'b s
             bytes <= limits.bytes
         });
         let (batch, after) = rest.split_at(fits.count().max(1));
-        all.push(batch);
+        batches.push(batch);
         rest = after;
     }
-    all
+    batches
 }
 
 fn numbers(value: &Value) -> Option<Vec<f32>> {

@@ -34,7 +34,7 @@ impl EmbeddingApi for OpenAiEmbeddings {
 
     fn vectors(&self, answer: Value) -> Option<Vec<Vec<f32>>> {
         let data = answer["data"].as_array()?;
-        let mut found: Vec<(u64, Vec<f32>)> = data
+        let mut vectors: Vec<(u64, Vec<f32>)> = data
             .iter()
             .enumerate()
             .map(|(number, item)| {
@@ -42,8 +42,8 @@ impl EmbeddingApi for OpenAiEmbeddings {
                 Some((index, numbers(&item["embedding"])?))
             })
             .collect::<Option<_>>()?;
-        found.sort_by_key(|(index, _)| *index);
-        let in_order = found.iter().enumerate().all(|(number, (index, _))| *index == number as u64);
-        in_order.then(|| found.into_iter().map(|(_, vector)| vector).collect())
+        vectors.sort_by_key(|(index, _)| *index);
+        let in_order = vectors.iter().enumerate().all(|(number, (index, _))| *index == number as u64);
+        in_order.then(|| vectors.into_iter().map(|(_, vector)| vector).collect())
     }
 }

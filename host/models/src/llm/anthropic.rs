@@ -161,8 +161,8 @@ impl MessagesParser {
             None => return Ok(StreamFlow::More),
             Some("refusal") => {
                 let details = &delta["stop_details"];
-                let why = details["explanation"].as_str().or(details["category"].as_str());
-                return partial.refused(why.unwrap_or_default());
+                let reason = details["explanation"].as_str().or(details["category"].as_str());
+                return partial.refused(reason.unwrap_or_default());
             }
             Some("max_tokens") => partial.out_of_tokens(),
             Some("model_context_window_exceeded") => {

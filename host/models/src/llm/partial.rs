@@ -58,14 +58,14 @@ impl<'a> PartialCompletion<'a> {
     /// Returns `Done` if there is no room for more.
     pub(crate) fn write(&mut self, piece: &str) -> StreamFlow {
         let room = MAX_TEXT - self.text.len();
-        let kept = &piece[..piece.floor_char_boundary(room)];
-        self.text.push_str(kept);
-        self.written += kept.chars().count();
-        if !kept.is_empty() && (self.reported == 0 || self.written >= self.reported + PROGRESS_STEP_CHARS) {
+        let prefix = &piece[..piece.floor_char_boundary(room)];
+        self.text.push_str(prefix);
+        self.written += prefix.chars().count();
+        if !prefix.is_empty() && (self.reported == 0 || self.written >= self.reported + PROGRESS_STEP_CHARS) {
             self.reported = self.written;
             (self.on_progress)(CompletionProgress::Writing(self.written));
         }
-        if kept.len() < piece.len() {
+        if prefix.len() < piece.len() {
             self.cut_short = Some("it is longer than 1 MiB".to_owned());
             return StreamFlow::Done;
         }
@@ -93,8 +93,8 @@ impl<'a> PartialCompletion<'a> {
     }
 
     /// Ends the attempt because the model refused to answer.
-    pub(crate) fn refused(&self, why: &str) -> EventResult {
-        Err(AttemptFailure::refused(self.provider, why))
+    pub(crate) fn refused(&self, reason: &str) -> EventResult {
+        Err(AttemptFailure::refused(self.provider, reason))
     }
 
     /// Ends the attempt with an error of the provider.
@@ -131,11 +131,11 @@ impl<'a> PartialCompletion<'a> {
     pub(crate) fn finish(mut self, request: &LlmRequest<'_>) -> Result<ModelCompletion, AttemptFailure> {
         let provider = self.provider;
         if self.text.trim().is_empty() {
-            let Some(why) = self.cut_short else {
+            let Some(reason) = self.cut_short else {
                 return Err(AttemptFailure::internal(provider, "returned no text"));
             };
             return Err(AttemptFailure::permanent(
-                Fault::exhausted(format!("{} returned no text: {why}", provider.subject()))
+                Fault::exhausted(format!("{} returned no text: {reason}", provider.subject()))
                     .hint("Raise max_tokens; reasoning counts too."),
             ));
         }
@@ -185,11 +185,11 @@ impl WebSources {
     }
 
     fn list(self) -> Vec<WebSource> {
-        let mut all = self.quoted;
+        let mut sources = self.quoted;
         for WebSource { url, title } in self.read {
-            add(&mut all, Some(&url), title.as_deref());
+            add(&mut sources, Some(&url), title.as_deref());
         }
-        all
+        sources
     }
 }
 

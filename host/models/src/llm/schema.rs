@@ -42,7 +42,7 @@ fn strict(schema: &Value, depth: usize) -> bool {
 
 /// Returns the longest JSON object in a text.
 pub(crate) fn object_in(text: &str) -> Option<&str> {
-    let mut found: Option<&str> = None;
+    let mut longest: Option<&str> = None;
     let mut after = 0;
     for (start, _) in text.match_indices('{').take(MAX_TRIES) {
         // Skip objects inside one that was already parsed.
@@ -54,12 +54,12 @@ pub(crate) fn object_in(text: &str) -> Option<&str> {
         if let Some(Ok(_)) = values.next() {
             let object = &rest[..values.byte_offset()];
             after = start + object.len();
-            if found.is_none_or(|longest| longest.len() < object.len()) {
-                found = Some(object);
+            if longest.is_none_or(|longest| longest.len() < object.len()) {
+                longest = Some(object);
             }
         }
     }
-    found
+    longest
 }
 
 #[cfg(test)]
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn strict_schemas_are_told_from_others() {
+    fn strict_and_other_schemas_are_distinguished() {
         let item = json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": false});
         let list = |item: &Value| {
             json!({"type": "object", "properties": {"l": {"type": "array", "items": item}}, "required": ["l"],

@@ -66,39 +66,40 @@ impl AttemptFailure {
             StreamError::Deadline => Self::timeout(provider, "did not finish in time"),
             StreamError::Silent => Self::silent(provider),
             StreamError::TooLong => Self::internal(provider, "sent a line that is too long"),
-            StreamError::Connection(why) => {
-                let (subject, why) = (provider.subject(), provider.quote(why));
-                Self::transient(Fault::unavailable(format!("{subject} ended the response early: {why}")))
+            StreamError::Connection(reason) => {
+                let (subject, reason) = (provider.subject(), provider.quote(reason));
+                Self::transient(Fault::unavailable(format!("{subject} ended the response early: {reason}")))
             }
         }
     }
 
     pub(crate) fn unreachable(provider: &Provider, error: HttpError) -> Self {
-        let why = provider.quote(&http_cause(error));
+        let reason = provider.quote(&http_cause(error));
         let hint = match provider.name() {
             ProviderName::Ollama => "Start Ollama, or correct OLLAMA_HOST.",
             _ => "Check the network and base_url in [models].",
         };
         Self::transient(
-            Fault::unavailable(format!("{} cannot be reached: {why}", provider.subject())).hint(hint),
+            Fault::unavailable(format!("{} cannot be reached: {reason}", provider.subject())).hint(hint),
         )
     }
 
-    pub(crate) fn refused(provider: &Provider, why: &str) -> Self {
-        let why = provider.quote(why);
-        let colon = if why.is_empty() { "" } else { ": " };
-        let what = format!("{} refused to answer{colon}{why}", provider.subject());
+    pub(crate) fn refused(provider: &Provider, reason: &str) -> Self {
+        let reason = provider.quote(reason);
+        let colon = if reason.is_empty() { "" } else { ": " };
+        let message = format!("{} refused to answer{colon}{reason}", provider.subject());
         Self::permanent(
-            Fault::denied(what.trim_end()).hint("Rephrase the prompt, or choose another model in [models]."),
+            Fault::denied(message.trim_end())
+                .hint("Rephrase the prompt, or choose another model in [models]."),
         )
     }
 
     pub(crate) async fn from_response(provider: &Provider, response: Response, deadline: Instant) -> Self {
         let status = response.status();
-        let asked = retry_after(response.headers(), SystemTime::now());
+        let retry_delay = retry_after(response.headers(), SystemTime::now());
         let body = events::read_body(response, deadline, MAX_ERROR).await.unwrap_or_default();
         let body: Value = serde_json::from_slice(&body).unwrap_or_default();
-        Self::from_error_body(provider, status.as_u16(), &body, asked)
+        Self::from_error_body(provider, status.as_u16(), &body, retry_delay)
     }
 
     /// Parses `{"error": "…"}` or `{"error": {"message", "code", "type", "status"}}`, which Gemini's proxies put into a
@@ -107,16 +108,17 @@ impl AttemptFailure {
         provider: &Provider,
         status: u16,
         body: &Value,
-        asked: Option<Duration>,
+        retry_delay: Option<Duration>,
     ) -> Self {
         let body = body.get(0).unwrap_or(body);
         let error = body.get("error").unwrap_or(body);
         let text = |key: &str| error[key].as_str().unwrap_or_default();
-        let said = error.as_str().unwrap_or(text("message"));
+        let message = error.as_str().unwrap_or(text("message"));
         let codes = [text("code"), text("type"), text("status")];
         let is = |code: &str| codes.contains(&code);
-        let colon = if said.is_empty() { String::new() } else { format!(": {}", provider.quote(said)) };
-        let words = |what: &str| format!("{} {what}{}", provider.subject(), colon.trim_end_matches('.'));
+        let colon = if message.is_empty() { String::new() } else { format!(": {}", provider.quote(message)) };
+        let words =
+            |problem: &str| format!("{} {problem}{}", provider.subject(), colon.trim_end_matches('.'));
         // Gemini reports an invalid key with status 400.
         let key = matches!(status, 401 | 403) || body.to_string().contains("API_KEY_INVALID");
         if key || is("authentication_error") || is("permission_error") || is("invalid_api_key") {
@@ -129,7 +131,7 @@ impl AttemptFailure {
         if status == 429 || is("rate_limit_error") || is("rate_limit_exceeded") || is("RESOURCE_EXHAUSTED") {
             let fault = Fault::exhausted(words("rate-limited this key"));
             let fault = fault.hint("Wait a while, or lower concurrency in [models].");
-            return Self { fault: Fault { retryable: true, ..fault }, retry: RetryHint::After(asked) };
+            return Self { fault: Fault { retryable: true, ..fault }, retry: RetryHint::After(retry_delay) };
         }
         if status == 413 || is("context_length_exceeded") || is("request_too_large") {
             let fault = Fault::exhausted(words("rejected the prompt as too long"));
@@ -140,9 +142,9 @@ impl AttemptFailure {
         let passes = is("overloaded_error") || is("server_error") || is("api_error") || is("timeout_error");
         if matches!(status, 408 | 409 | 425) || status >= 500 || passes || is("UNAVAILABLE") || is("INTERNAL")
         {
-            let shown = if status >= 400 { format!(" ({status})") } else { String::new() };
-            let fault = Fault::unavailable(words(&format!("reported an internal error{shown}")));
-            return Self { fault: fault.hint("Try again later."), retry: RetryHint::After(asked) };
+            let status_text = if status >= 400 { format!(" ({status})") } else { String::new() };
+            let fault = Fault::unavailable(words(&format!("reported an internal error{status_text}")));
+            return Self { fault: fault.hint("Try again later."), retry: RetryHint::After(retry_delay) };
         }
         let fault = match (status, provider.name()) {
             (404, ProviderName::Ollama) => Fault::unavailable(words("has no such model or path"))
@@ -178,12 +180,12 @@ impl Provider {
                 Ok(done) => return Ok(done),
                 Err(failure) => failure,
             };
-            let RetryHint::After(asked) = retry else { return Err(fault) };
+            let RetryHint::After(retry_delay) = retry else { return Err(fault) };
             failed += 1;
-            let wait = wait(&self.retry, failed, asked);
+            let wait = wait(&self.retry, failed, retry_delay);
             let end = Instant::now() + wait;
             if failed > self.retry.times || end >= deadline {
-                return Err(given_up(fault, failed, asked.filter(|_| end >= deadline)));
+                return Err(given_up(fault, failed, retry_delay.filter(|_| end >= deadline)));
             }
             tracing::debug!(target: "models", provider = self.name.id(), failed, ?wait, %fault, "retrying");
             sleep_until(end).await;
@@ -191,19 +193,20 @@ impl Provider {
     }
 }
 
-fn wait(retry: &RetryPolicy, failed: u32, asked: Option<Duration>) -> Duration {
-    match asked {
+fn wait(retry: &RetryPolicy, failed: u32, retry_delay: Option<Duration>) -> Duration {
+    match retry_delay {
         // Add jitter, so that clients rejected together do not return together.
-        Some(asked) => asked.saturating_add(retry.backoff.jittered_pause(1)),
+        Some(retry_delay) => retry_delay.saturating_add(retry.backoff.jittered_pause(1)),
         None => retry.backoff.jittered_pause(failed),
     }
 }
 
-fn given_up(mut fault: Fault, failed: u32, asked: Option<Duration>) -> Fault {
-    if let Some(asked) = asked {
-        fault
-            .message
-            .push_str(&format!("; it asks to wait {} s, longer than the time left", asked.as_secs().max(1)));
+fn given_up(mut fault: Fault, failed: u32, retry_delay: Option<Duration>) -> Fault {
+    if let Some(retry_delay) = retry_delay {
+        fault.message.push_str(&format!(
+            "; it asks to wait {} s, longer than the time left",
+            retry_delay.as_secs().max(1)
+        ));
     } else if failed > 1 {
         fault.message.push_str(&format!("; tried {failed} times"));
     }

@@ -190,17 +190,17 @@ fn address(name: ProviderName, text: &str) -> Result<String, String> {
         ProviderName::Ollama if !text.contains("://") => format!("http://{text}"),
         _ => text.to_owned(),
     };
-    let shown = quoted(text, 100);
-    let mut url = Url::from_str(&full).map_err(|_| format!("'{shown}' is not a URL"))?;
+    let display_url = quoted(text, 100);
+    let mut url = Url::from_str(&full).map_err(|_| format!("'{display_url}' is not a URL"))?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
-        return Err(format!("'{shown}' is not an http or https URL"));
+        return Err(format!("'{display_url}' is not an http or https URL"));
     }
     // Messages contain the URL.
     if !url.username().is_empty() || url.password().is_some() {
         return Err("base URL must not contain a user or a password".to_owned());
     }
     if url.query().is_some() || url.fragment().is_some() {
-        return Err(format!("base URL '{shown}' must not contain '?' or '#'"));
+        return Err(format!("base URL '{display_url}' must not contain '?' or '#'"));
     }
     if name == ProviderName::Ollama && !text.contains("://") {
         if url.port().is_none() {

@@ -152,7 +152,7 @@ async fn long_texts_are_cut_to_what_the_model_reads() {
 }
 
 #[tokio::test]
-async fn faults_are_told_and_waited_out() {
+async fn faults_are_reported_and_retried() {
     for dialect in ALL {
         let good = Does::says(answer(dialect, &[json!([1.0, 0.0])]));
         let [busy, fails] = [429, 500].map(|status| {

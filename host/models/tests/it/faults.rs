@@ -27,7 +27,7 @@ async fn a_whole_answer_is_whole() {
 }
 
 #[tokio::test]
-async fn a_wrong_key_is_told_and_not_shown() {
+async fn a_wrong_key_is_reported_and_not_shown() {
     for dialect in Dialect::ALL {
         let body = dialect.error(401, &format!("Incorrect API key provided: {KEY}"));
         let mock = Mock::script(vec![Does::fails(dialect.wrong_key(), body)]).await;
@@ -146,22 +146,22 @@ async fn a_stream_that_breaks_before_a_word_is_asked_for_again() {
 }
 
 #[tokio::test]
-async fn a_stream_that_breaks_later_keeps_what_came() {
+async fn a_stream_that_breaks_later_keeps_the_received_text() {
     for dialect in Dialect::ALL {
         let [_, middle] = dialect.cut();
         for does in [Does::Breaks(middle.clone()), Does::says(middle)] {
             let mock = Mock::script(vec![does]).await;
             let answer = dialect.ask(&mock, prompt("Greet.")).await.unwrap();
             assert_eq!(answer.text, "Hello", "{dialect:?}");
-            let why = answer.cut_short.unwrap();
-            assert!(why.contains("ended the response early") && !why.contains(KEY), "{why}");
+            let reason = answer.cut_short.unwrap();
+            assert!(reason.contains("ended the response early") && !reason.contains(KEY), "{reason}");
             assert_eq!(mock.seen().len(), 1, "{dialect:?}");
         }
     }
 }
 
 #[tokio::test]
-async fn the_deadline_holds_and_keeps_what_came() {
+async fn the_deadline_holds_and_keeps_the_received_text() {
     for dialect in Dialect::ALL {
         let soon = || {
             let mut prompt = prompt("Greet.");
@@ -201,7 +201,7 @@ async fn silence_is_not_waited_out_for_ever() {
 }
 
 #[tokio::test]
-async fn nobody_there_is_told() {
+async fn an_unreachable_provider_is_reported() {
     for dialect in Dialect::ALL {
         // Bind and release the port, so that no process listens on it.
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -215,19 +215,19 @@ async fn nobody_there_is_told() {
 #[tokio::test]
 async fn dropping_the_question_ends_the_request() {
     for dialect in Dialect::ALL {
-        let gone = Arc::new(Notify::new());
-        let asked = Arc::new(Notify::new());
-        let (tell, told) = (Arc::clone(&gone), Arc::clone(&asked));
+        let disconnect = Arc::new(Notify::new());
+        let request = Arc::new(Notify::new());
+        let (on_disconnect, on_request) = (Arc::clone(&disconnect), Arc::clone(&request));
         let mock = Mock::new(move |_, _| {
-            told.notify_one();
-            Does::Waits(Arc::clone(&tell))
+            on_request.notify_one();
+            Does::Waits(Arc::clone(&on_disconnect))
         })
         .await;
         let models = models(&dialect.config(&mock.url)).unwrap();
         let question = tokio::spawn(async move { models.llm.complete(prompt("Greet."), &|_| {}).await });
-        asked.notified().await;
+        request.notified().await;
         question.abort();
-        gone.notified().await;
+        disconnect.notified().await;
     }
 }
 

@@ -78,7 +78,7 @@ async fn anthropic_goes_on_after_a_pause() {
 }
 
 #[tokio::test]
-async fn refusals_are_told() {
+async fn refusals_are_reported() {
     let chat = |delta: &str, reason: &str| {
         format!(r#"data: {{"model":"m","choices":[{{"index":0,"delta":{delta},"finish_reason":{reason}}}]}}"#)
     };
@@ -126,17 +126,17 @@ async fn refusals_are_told() {
             "cyber",
         ),
     ];
-    for (dialect, body, why) in cases {
+    for (dialect, body, reason) in cases {
         let mock = Mock::script(vec![Does::says(body)]).await;
         let fault = dialect.ask(&mock, prompt("Greet.")).await.unwrap_err();
         assert_eq!(fault.kind, FaultKind::Denied, "{dialect:?}: {fault:?}");
-        assert!(fault.message.contains("refused to answer") && fault.message.contains(why), "{fault:?}");
+        assert!(fault.message.contains("refused to answer") && fault.message.contains(reason), "{fault:?}");
         assert_eq!(mock.seen().len(), 1, "{dialect:?}");
     }
 }
 
 #[tokio::test]
-async fn a_limit_of_tokens_is_told() {
+async fn a_token_limit_is_reported() {
     for dialect in Dialect::ALL {
         let whole = dialect.hello();
         let limited = match dialect {

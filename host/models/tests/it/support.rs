@@ -117,9 +117,9 @@ async fn serve(mut stream: TcpStream, all: &Mutex<Vec<Seen>>, does: &(dyn Fn(usi
             let _ = stream.read(&mut [0]).await;
         }
         Does::Closes => {}
-        Does::Waits(gone) => {
+        Does::Waits(disconnect) => {
             let _ = stream.read(&mut [0]).await;
-            gone.notify_one();
+            disconnect.notify_one();
         }
     }
 }

@@ -89,12 +89,12 @@ impl Capabilities {
     }
 
     fn check_copied(&self, bytes: usize) -> Result<(), Fault> {
-        let (gate, most) = (&self.facts.gate, self.facts.limits.copy);
-        if bytes <= most {
+        let (gate, limit) = (&self.facts.gate, self.facts.limits.copy);
+        if bytes <= limit {
             return Ok(());
         }
-        let most = format_bytes(most as u64);
-        let message = format!("gate '{gate}' requested more than {most} of an artifact");
+        let limit = format_bytes(limit as u64);
+        let message = format!("gate '{gate}' requested more than {limit} of an artifact");
         Err(Fault::exhausted(message).hint(raise_hint(gate, "copy")))
     }
 
@@ -122,11 +122,11 @@ fn check_tags(tags: &[String]) -> Result<(), Fault> {
     tags.iter().try_for_each(|tag| bounded("tag", tag, MAX_NAME))
 }
 
-fn bounded(what: &str, text: &str, most: usize) -> Result<(), Fault> {
-    if text.len() <= most {
+fn bounded(label: &str, text: &str, limit: usize) -> Result<(), Fault> {
+    if text.len() <= limit {
         return Ok(());
     }
-    Err(Fault::exhausted(format!("{what} has {} bytes; the limit is {most}", text.len())))
+    Err(Fault::exhausted(format!("{label} has {} bytes; the limit is {limit}", text.len())))
 }
 
 #[cfg(test)]

@@ -78,7 +78,7 @@ impl Capabilities {
         let mut reader = json::JsonReader::new(&self.budget);
         let arguments = reader
             .parse(arguments)
-            .map_err(|why| Fault::invalid(format!("the arguments of '{tool}' {why}")))?;
+            .map_err(|reason| Fault::invalid(format!("the arguments of '{tool}' {reason}")))?;
         let deadline = limit.map_or_else(|| running.deadline.clone(), |limit| running.deadline.within(limit));
         let reply = match &callee {
             CallTarget::Named(name) => running.context.call_nested(&deadline, name, arguments).await?,
@@ -99,9 +99,9 @@ impl Capabilities {
 }
 
 fn bytes(reply: &Reply) -> usize {
-    let others = reply.content.iter().map(|block| match block {
+    let other_bytes = reply.content.iter().map(|block| match block {
         ContentPart::Other(object) => json::encoded_len(object),
         _ => 0,
     });
-    reply.bytes() + others.sum::<usize>() + reply.structured.as_ref().map_or(0, json::encoded_len)
+    reply.bytes() + other_bytes.sum::<usize>() + reply.structured.as_ref().map_or(0, json::encoded_len)
 }

@@ -42,10 +42,10 @@ impl OutputQuota {
 
     /// Counts a line. Returns `false` if it is over the limit.
     fn take_line(&mut self) -> bool {
-        let left = self.lines_left.checked_sub(1);
-        self.lines_left = left.unwrap_or_default();
-        self.lines_dropped += u64::from(left.is_none());
-        left.is_some()
+        let remaining = self.lines_left.checked_sub(1);
+        self.lines_left = remaining.unwrap_or_default();
+        self.lines_dropped += u64::from(remaining.is_none());
+        remaining.is_some()
     }
 }
 
@@ -123,13 +123,14 @@ pub(crate) struct ModelReply {
 impl Capabilities {
     /// Returns the client's profile; empty while the gate describes itself.
     pub(crate) fn client(&self) -> ClientProfile {
-        let said = self.facts().call.as_ref().map(|call| call.context.client.profile()).unwrap_or_default();
+        let profile =
+            self.facts().call.as_ref().map(|call| call.context.client.profile()).unwrap_or_default();
         let short = |text: String| quoted(&text, MAX_CLIENT_CHARS);
         ClientProfile {
-            name: short(said.name),
-            version: short(said.version),
-            protocol: short(said.protocol),
-            ..said
+            name: short(profile.name),
+            version: short(profile.version),
+            protocol: short(profile.protocol),
+            ..profile
         }
     }
 

@@ -54,15 +54,16 @@ pub(crate) struct OutgoingRequest {
 
 impl RequestSender {
     pub(super) fn new(facts: &InstanceContext, budget: &ByteBudget) -> Arc<Self> {
-        let (left, room) = (AtomicU32::new(facts.limits.http_requests), budget.part(MAX_RESPONSE_BYTES));
+        let (requests_left, room) =
+            (AtomicU32::new(facts.limits.http_requests), budget.part(MAX_RESPONSE_BYTES));
         let call = facts.call.as_ref();
         let call = call.map(|call| (call.deadline.clone(), call.context.principal().clone()));
-        Arc::new(Self { facts: Arc::clone(&facts.facts), call, left, room })
+        Arc::new(Self { facts: Arc::clone(&facts.facts), call, left: requests_left, room })
     }
 
-    fn deadline(&self, begun: Instant, time: Option<Duration>) -> Instant {
-        let own = begun + time.unwrap_or(REQUEST_TIME).min(MAX_TIME);
-        self.call.as_ref().map_or(own, |(deadline, _)| own.min(deadline.instant()))
+    fn deadline(&self, start: Instant, time: Option<Duration>) -> Instant {
+        let own_deadline = start + time.unwrap_or(REQUEST_TIME).min(MAX_TIME);
+        self.call.as_ref().map_or(own_deadline, |(deadline, _)| own_deadline.min(deadline.instant()))
     }
 
     /// Fails if the request cannot be sent, before its body is collected.
@@ -145,7 +146,7 @@ async fn send(
     request: http::Request<WasiBody>,
     options: Option<RequestOptions>,
 ) -> Result<HttpResponse, Fault> {
-    let begun = Instant::now();
+    let start = Instant::now();
     // The response arrives as a whole, so the timeout of its first byte limits all of it.
     let time = options.and_then(|options| options.first_byte_timeout);
     let (parts, body) = request.into_parts();
@@ -153,7 +154,7 @@ async fn send(
     let headers = parts.headers.iter().map(|(name, value)| (name.to_string(), value.as_bytes().to_vec()));
     let headers = headers.collect();
     let mut held = sender.room.reserve();
-    let collected = timeout_at(sender.deadline(begun, time), collect(body, &mut held)).await;
+    let collected = timeout_at(sender.deadline(start, time), collect(body, &mut held)).await;
     let too_late = "the request body was not finished in time";
     let body = collected.unwrap_or_else(|_| Err(Fault::new(FaultKind::TimedOut, too_late)))?;
     let request = OutgoingRequest {
@@ -163,7 +164,7 @@ async fn send(
         body: Some(body),
         // Clients of `wasi:http` follow redirects themselves; each hop is a new request.
         redirects: RedirectMode::Return,
-        begun: Some(begun),
+        begun: Some(start),
         time,
     };
     sender.send(request).await

@@ -95,7 +95,7 @@ impl ScopedKv<'_> {
 
     pub(crate) async fn keys(&self, prefix: &str) -> Result<Vec<String>, Fault> {
         let keys = self.store.keys(self.gate, &format!("{}{prefix}", self.mark)).await?;
-        let own = keys.into_iter().filter_map(|key| key.strip_prefix(&self.mark).map(str::to_owned));
-        Ok(own.filter(|key| !key.starts_with(MARK)).collect())
+        let own_keys = keys.into_iter().filter_map(|key| key.strip_prefix(&self.mark).map(str::to_owned));
+        Ok(own_keys.filter(|key| !key.starts_with(MARK)).collect())
     }
 }

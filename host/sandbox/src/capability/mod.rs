@@ -135,7 +135,7 @@ pub(crate) fn object(
     match parsed {
         Ok(Value::Object(object)) => Ok(object),
         Ok(_) => Err(format!("{what} is not a JSON object")),
-        Err(why) => Err(format!("{what} {why}")),
+        Err(reason) => Err(format!("{what} {reason}")),
     }
 }
 

@@ -69,13 +69,13 @@ impl Capabilities {
         prompt.schema = checked(&prompt, schema.as_deref())?;
         prompt.deadline = sooner(call.deadline.instant(), time_ms);
         let progress = ProgressReporter { sink: call.context.progress.clone(), last: Mutex::default() };
-        let begun = Instant::now();
-        let asked = prompt.text.len() + prompt.system.as_deref().map_or(0, str::len);
+        let start = Instant::now();
+        let prompt_bytes = prompt.text.len() + prompt.system.as_deref().map_or(0, str::len);
         let answer = facts.ports.models.llm.complete(prompt, &|step| progress.report(step)).await?;
         let (input, output) = answer.tokens.map_or((0, 0), |tokens| (tokens.input, tokens.output));
         match answer.tokens {
             Some(_) => call.context.notes.model_tokens.add(input + output),
-            None => call.context.notes.model_tokens.add_bytes(asked + answer.text.len()),
+            None => call.context.notes.model_tokens.add_bytes(prompt_bytes + answer.text.len()),
         }
         tracing::info!(
             target: "gate",
@@ -85,7 +85,7 @@ impl Capabilities {
             output_tokens = output,
             sources = answer.sources.len(),
             cut_short = answer.cut_short.is_some(),
-            ms = begun.elapsed().as_millis() as u64,
+            ms = start.elapsed().as_millis() as u64,
             "a model answered"
         );
         Ok(answer)
@@ -180,8 +180,8 @@ fn checked(prompt: &ModelPrompt, schema: Option<&str>) -> Result<Option<Map<Stri
 
 /// Returns the earlier of the call's deadline and the gate's own time limit.
 fn sooner(deadline: Instant, time_ms: Option<u64>) -> Instant {
-    let own = time_ms.and_then(|ms| Instant::now().checked_add(Duration::from_millis(ms)));
-    own.map_or(deadline, |own| own.min(deadline))
+    let limit = time_ms.and_then(|ms| Instant::now().checked_add(Duration::from_millis(ms)));
+    limit.map_or(deadline, |limit| limit.min(deadline))
 }
 
 fn bounded(texts: &[String]) -> Result<(), Fault> {

@@ -88,8 +88,8 @@ impl<'a> ServerAccess<'a> {
         if statuses.iter().any(|status| *status.name == *server) {
             return Ok(&*self.ports.servers);
         }
-        let near = names::did_you_mean(server, statuses.iter().map(|status| &*status.name));
-        Err(Fault::not_found(format!("unknown server '{}'.{near}", names::quoted(server, 64))))
+        let suggestion = names::did_you_mean(server, statuses.iter().map(|status| &*status.name));
+        Err(Fault::not_found(format!("unknown server '{}'.{suggestion}", names::quoted(server, 64))))
     }
 
     fn ledger(&self) -> Result<&'a dyn CallLedger, Fault> {
@@ -119,23 +119,23 @@ impl<'a> ServerAccess<'a> {
 
     /// Lists servers and tool counts without starting any server.
     pub(crate) async fn servers(&self) -> Result<Vec<ServerWithTools>, Fault> {
-        let mut all = Vec::new();
+        let mut servers = Vec::new();
         for mut status in self.statuses().await? {
-            let known = self.ports.servers.known(&status.name).await?;
-            let omitted = known.as_ref().map(|listed| &listed.listing.omitted);
+            let listing = self.ports.servers.known(&status.name).await?;
+            let omitted = listing.as_ref().map(|listed| &listed.listing.omitted);
             if let Some(summary) = omitted.and_then(|omitted| omitted.summary()) {
                 status.last_error.get_or_insert(summary);
             }
-            let tool_count = known.map(|listed| self.catalog.server_tools.entries(&listed).len() as u32);
-            all.push(ServerWithTools { status, tool_count });
+            let tool_count = listing.map(|listed| self.catalog.server_tools.entries(&listed).len() as u32);
+            servers.push(ServerWithTools { status, tool_count });
         }
-        Ok(all)
+        Ok(servers)
     }
 
     pub(crate) async fn tools(&self, server: &str) -> Result<Vec<ServerTool>, Fault> {
         let entries = self.catalog.server_tools.entries(&self.listing(server).await?);
-        let known = self.ports.tools.known(server).await?;
-        Ok(entries.into_iter().map(|entry| with_known(entry, known.as_ref())).collect())
+        let listing = self.ports.tools.known(server).await?;
+        Ok(entries.into_iter().map(|entry| with_known(entry, listing.as_ref())).collect())
     }
 
     pub(crate) async fn tool(&self, server: &str, tool: &str) -> Result<ServerTool, Fault> {
@@ -182,8 +182,8 @@ impl<'a> ServerAccess<'a> {
         let limit = request.limit;
         // The preferred twin of a hit may be beyond the limit.
         let request = ToolSearchRequest { limit: limit + alternatives::EXTRA_HITS, ..request };
-        let found = self.ports.tools.search(&request, &|tool| self.may_call(&callable, tool)).await?;
-        let mut hits = self.with_twins(found.hits, limit).await?;
+        let matches = self.ports.tools.search(&request, &|tool| self.may_call(&callable, tool)).await?;
+        let mut hits = self.with_twins(matches.hits, limit).await?;
         if !of_gates.is_empty() {
             hits.truncate(limit.saturating_sub(of_gates.len()));
             // After the tools of servers that fit, and before those that are only near.
@@ -202,8 +202,8 @@ impl<'a> ServerAccess<'a> {
             let parts: Vec<String> = parts.into_iter().flatten().collect();
             (!parts.is_empty()).then(|| parts.join(separator))
         };
-        let note = joined([skills, joined([found.note, unlisted], " ")], "\n");
-        let mut unmatched_terms = found.unmatched_terms;
+        let note = joined([skills, joined([matches.note, unlisted], " ")], "\n");
+        let mut unmatched_terms = matches.unmatched_terms;
         if let Some(unmatched_by_gates) = unmatched_by_gates {
             unmatched_terms.retain(|term| unmatched_by_gates.contains(term));
         }
@@ -216,7 +216,7 @@ impl<'a> ServerAccess<'a> {
         }
         let names = self.callable(None).await?;
         let mut metrics = self.ledger()?.metrics(&filter).await?;
-        metrics.retain(|one| self.may_call(&names, &tool_id(&one.source, &one.tool)));
+        metrics.retain(|row| self.may_call(&names, &tool_id(&row.source, &row.tool)));
         Ok(metrics)
     }
 
@@ -230,9 +230,9 @@ impl<'a> ServerAccess<'a> {
         let entry = self.entry(server, tool).await?;
         let names = self.callable(None).await?;
         // Filtering follows, so request more than `limit`.
-        let wanted = if self.catalog.server_tools.is_restricted() { MAX_RELATED } else { limit * 4 };
-        let mut related = self.ledger()?.related(&entry.id, wanted).await?;
-        related.retain(|one| self.may_call(&names, &tool_id(&one.source, &one.tool)));
+        let fetch_limit = if self.catalog.server_tools.is_restricted() { MAX_RELATED } else { limit * 4 };
+        let mut related = self.ledger()?.related(&entry.id, fetch_limit).await?;
+        related.retain(|candidate| self.may_call(&names, &tool_id(&candidate.source, &candidate.tool)));
         related.truncate(limit);
         Ok(related)
     }
@@ -242,9 +242,10 @@ fn tool_id(source: &SourceId, name: &str) -> ToolId {
     ToolId { source: source.clone(), name: name.into() }
 }
 
-fn with_known(entry: Arc<ToolEntry>, known: Option<&KnownListing>) -> ServerTool {
-    let known = known.and_then(|known| known.tools.iter().find(|tool| tool.name == entry.id.name)).cloned();
-    ServerTool { entry, known }
+fn with_known(entry: Arc<ToolEntry>, listing: Option<&KnownListing>) -> ServerTool {
+    let known_tool =
+        listing.and_then(|listing| listing.tools.iter().find(|tool| tool.name == entry.id.name)).cloned();
+    ServerTool { entry, known: known_tool }
 }
 
 /// Waits for a server until the deadline, which leaves the gate time to report a timeout.

@@ -29,14 +29,14 @@ pub(super) fn with_checksum(digest: &str, mut code: Vec<u8>) -> Vec<u8> {
 /// Reads in pieces, which fills the page cache for the mapping that follows but not the heap.
 pub(super) fn is_whole(digest: &str, path: &Path) -> io::Result<bool> {
     let mut file = File::open(path)?;
-    let Some(mut left) = file.metadata()?.len().checked_sub(SIZE as u64) else { return Ok(false) };
+    let Some(mut remaining) = file.metadata()?.len().checked_sub(SIZE as u64) else { return Ok(false) };
     let mut hasher = hasher(digest);
     let mut piece = [0; 64 << 10];
-    while left > 0 {
-        let wanted = piece.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-        file.read_exact(&mut piece[..wanted])?;
-        hasher.update(&piece[..wanted]);
-        left -= wanted as u64;
+    while remaining > 0 {
+        let length = piece.len().min(usize::try_from(remaining).unwrap_or(usize::MAX));
+        file.read_exact(&mut piece[..length])?;
+        hasher.update(&piece[..length]);
+        remaining -= length as u64;
     }
     let mut sum = [0; SIZE];
     file.read_exact(&mut sum)?;

@@ -36,11 +36,11 @@ pub(crate) struct FileGuard {
 }
 
 impl FileGuard {
-    fn refuse(&mut self, path: &str, why: &str) {
+    fn refuse(&mut self, path: &str, reason: &str) {
         if !self.warned {
             self.warned = true;
             let path = gatehouse_core::names::quoted(path, 200);
-            tracing::warn!(target: "gate", gate = &*self.gate, path, "refused an operation in a folder of the gate: {why}");
+            tracing::warn!(target: "gate", gate = &*self.gate, path, "refused an operation in a folder of the gate: {reason}");
         }
     }
 
@@ -108,8 +108,8 @@ impl GuardedFilesystem<'_> {
         let (folder, roots) = (self.folder(fd)?, self.guard.roots.clone());
         let depth = self.guard.run(move || tree::depth(&folder, &roots)).await?;
         if depth + 1 + below > tree::MAX_DEPTH {
-            let most = tree::MAX_DEPTH;
-            self.guard.refuse(path, &format!("folders can be nested at most {most} deep"));
+            let max_depth = tree::MAX_DEPTH;
+            self.guard.refuse(path, &format!("folders can be nested at most {max_depth} deep"));
             return Err(ErrorCode::NameTooLong.into());
         }
         Ok(())
@@ -210,13 +210,13 @@ impl types::HostDescriptor for GuardedFilesystem<'_> {
     async fn create_directory_at(&mut self, fd: Fd, path: String) -> FsResult<()> {
         let (parent, name) = self.parent(&fd, &path).await?;
         let within_it = reborrow(parent.as_ref().unwrap_or(&fd));
-        let made = async {
+        let created = async {
             self.check_depth(&within_it, 0, &path).await?;
             pass_on!(self.create_directory_at(within_it, name))
         };
-        let made = made.await;
+        let created = created.await;
         self.close(parent)?;
-        made
+        created
     }
 
     async fn rename_at(&mut self, fd: Fd, path: String, to: Fd, to_path: String) -> FsResult<()> {

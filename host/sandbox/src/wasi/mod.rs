@@ -102,8 +102,8 @@ impl FileThreads {
         if let Err(second) = self.runtime.set(runtime) {
             second.shutdown_background();
         }
-        let gone = || io::Error::other("the file threads have shut down");
-        self.runtime.get().map(Runtime::handle).ok_or_else(gone)
+        let shutdown_error = || io::Error::other("the file threads have shut down");
+        self.runtime.get().map(Runtime::handle).ok_or_else(shutdown_error)
     }
 
     pub(crate) async fn run<T: Send + 'static>(
@@ -138,8 +138,8 @@ pub(crate) struct FileThreadPools(std::sync::Mutex<std::collections::HashMap<Str
 
 impl FileThreadPools {
     pub(crate) fn for_gate(&self, gate: &str) -> Arc<FileThreads> {
-        let mut all = gatehouse_core::lock(&self.0);
-        Arc::clone(all.entry(gate.to_owned()).or_default())
+        let mut pools = gatehouse_core::lock(&self.0);
+        Arc::clone(pools.entry(gate.to_owned()).or_default())
     }
 }
 

@@ -70,9 +70,9 @@ impl OwnerHolding {
 /// Returns the owner that holds the most, if that is more than `own`.
 pub(crate) fn largest_other<K: Copy + Eq>(holdings: &[(K, OwnerHolding)], own: K) -> Option<K> {
     let space_of =
-        |key: K| holdings.iter().find(|(known, _)| *known == key).map_or(0, |(_, held)| held.space());
-    let others = holdings.iter().filter(|(key, _)| *key != own);
-    let (largest, held) = others.max_by_key(|(_, held)| held.space())?;
+        |key: K| holdings.iter().find(|(owner, _)| *owner == key).map_or(0, |(_, held)| held.space());
+    let other_owners = holdings.iter().filter(|(key, _)| *key != own);
+    let (largest, held) = other_owners.max_by_key(|(_, held)| held.space())?;
     (held.artifacts > 0 && held.space() > space_of(own)).then_some(*largest)
 }
 

@@ -148,11 +148,11 @@ impl<'a> JsonContainer<'a> {
         let key = unquoted(&text[begin..*at]);
         skip_space(text, at);
         *at += 1;
-        let wanted = key == token;
+        let is_match = key == token;
         if self.keys.len() < MAX_SHOWN_KEYS {
             self.keys.push(key);
         }
-        wanted
+        is_match
     }
 
     fn describe(&self) -> String {

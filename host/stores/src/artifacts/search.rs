@@ -32,16 +32,16 @@ impl ArtifactStore {
         let question = ArtifactQuestion { scope, query, vector, near: Vec::new(), limit, pool };
         #[cfg(feature = "chroma")]
         let question = self.with_chroma_results(question).await;
-        let found = self.engine.candidates(&Arc::new(question)).await?;
-        if let Some(why) = found.words_only_reason {
-            tracing::warn!("searched artifacts by words only: {why}");
+        let result = self.engine.candidates(&Arc::new(question)).await?;
+        if let Some(reason) = result.words_only_reason {
+            tracing::warn!("searched artifacts by words only: {reason}");
         }
-        if found.without_vector > 0 {
+        if result.without_vector > 0 {
             // Another process may have stored these artifacts.
             self.embedding.wake();
         }
         let (mut scored, mut artifacts) = (Vec::new(), HashMap::new());
-        for candidate in found.candidates {
+        for candidate in result.candidates {
             artifacts.insert(candidate.artifact.id.clone(), (candidate.artifact, candidate.body));
             scored.push(candidate.scored);
         }

@@ -41,10 +41,10 @@ pub(super) fn value_at(
     row_reader: RowReader,
 ) -> Result<String, Fault> {
     let view = ReplyView::new(&[text], data);
-    let found = view.data.as_ref().map(|data| (&data.json, pointer::find(&data.json, pointer)));
-    let (json, place) = match (found, &view.whole) {
+    let lookup = view.data.as_ref().map(|data| (&data.json, pointer::find(&data.json, pointer)));
+    let (json, place) = match (lookup, &view.whole) {
         (Some((json, Ok(place))), _) => (json, place),
-        (found, Some(whole)) => match (pointer::find(whole, pointer), found) {
+        (lookup, Some(whole)) => match (pointer::find(whole, pointer), lookup) {
             (Ok(place), _) => (whole, place),
             (Err(_), Some((_, Err(fault)))) | (Err(fault), _) => return Err(fault),
         },

@@ -41,9 +41,9 @@ const MAX_NESTED: usize = 2;
 /// Returns the subject of a text. Empty if its beginning has no words.
 pub(super) fn subject(text: &str) -> String {
     let text = &text[..text.floor_char_boundary(SUBJECT_SOURCE_BYTES)];
-    let mut found = SubjectWords::default();
-    found.read(text, 0);
-    found.into_text()
+    let mut words = SubjectWords::default();
+    words.read(text, 0);
+    words.into_text()
 }
 
 #[derive(Default)]
@@ -115,11 +115,11 @@ impl SubjectWords {
             return;
         }
         let first = beginning(first, MAX_VALUE_CHARS);
-        let (list, most) =
+        let (list, limit) =
             if is_name { (&mut self.names, MAX_NAMES) } else { (&mut self.values, MAX_VALUES) };
-        let taken = self.taken.entry(lower).or_default();
-        if *taken < most && list.len() < MAX_LIST && !list.iter().any(|other| other == first) {
-            *taken += 1;
+        let count = self.taken.entry(lower).or_default();
+        if *count < limit && list.len() < MAX_LIST && !list.iter().any(|other| other == first) {
+            *count += 1;
             list.push(first.to_owned());
         }
     }
@@ -144,9 +144,9 @@ impl SubjectWords {
     fn into_text(self) -> String {
         let Self { names, values, keys, .. } = self;
         let mut text = String::new();
-        let left = MAX_SUBJECT - keys.iter().map(|key| key.len() + 1).sum::<usize>();
+        let budget = MAX_SUBJECT - keys.iter().map(|key| key.len() + 1).sum::<usize>();
         for part in names.iter().chain(&values) {
-            if text.len() + part.len() < left {
+            if text.len() + part.len() < budget {
                 text.push_str(part);
                 text.push('\n');
             }

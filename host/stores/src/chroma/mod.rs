@@ -61,9 +61,9 @@ impl ChromaClient {
 
     /// Returns the id of the collection, creating it if needed.
     async fn collection(&self) -> Result<String, Fault> {
-        let known = lock(&self.collection).clone();
-        if let Some(known) = known {
-            return Ok(known);
+        let cached_id = lock(&self.collection).clone();
+        if let Some(cached_id) = cached_id {
+            return Ok(cached_id);
         }
         let body = json!({
             "name": COLLECTION,

@@ -51,12 +51,12 @@ impl ChromaVectors {
         let filter = json!({"$and": [
             {"store": {"$eq": store}}, {"owner": {"$eq": owner}}, {"model": {"$eq": vector.model}},
         ]});
-        let near = self.chroma.nearest(&vector.values, &filter, question.pool).await?;
-        let item = |near: VectorMatch| {
-            let key = key_of(&near.id, &store)?.to_owned();
-            Some(NearestItem { key, version: near.version, cosine: 1.0 - near.distance })
+        let matches = self.chroma.nearest(&vector.values, &filter, question.pool).await?;
+        let item = |vector_match: VectorMatch| {
+            let key = key_of(&vector_match.id, &store)?.to_owned();
+            Some(NearestItem { key, version: vector_match.version, cosine: 1.0 - vector_match.distance })
         };
-        question.near = near.into_iter().filter_map(item).collect();
+        question.near = matches.into_iter().filter_map(item).collect();
         Ok(())
     }
 
@@ -84,11 +84,11 @@ impl ChromaVectors {
         for ids in ids.chunks(ID_BATCH) {
             let keys: Vec<String> =
                 ids.iter().map(|id| key_of(id, &store).unwrap_or_default().to_owned()).collect();
-            let there = self.engine.texts_to_embed(&keys).await?;
-            let gone = ids.iter().zip(there).filter(|(_, text)| text.is_none());
-            let gone: Vec<String> = gone.map(|(id, _)| id.clone()).collect();
-            if !gone.is_empty() {
-                self.chroma.delete(&gone).await?;
+            let texts = self.engine.texts_to_embed(&keys).await?;
+            let stale_ids = ids.iter().zip(texts).filter(|(_, text)| text.is_none());
+            let stale_ids: Vec<String> = stale_ids.map(|(id, _)| id.clone()).collect();
+            if !stale_ids.is_empty() {
+                self.chroma.delete(&stale_ids).await?;
             }
         }
         Ok(())

@@ -20,8 +20,8 @@ pub(super) async fn note(state: RepositoryState, hits: &[DocumentHit]) -> Option
     let paths: Vec<String> = hits.iter().map(|hit| hit.path.clone()).collect();
     let changed = tokio::task::spawn_blocking(move || {
         // Of a directory on another machine, or of a disk that is not mounted, nothing is known.
-        let there = root.is_dir();
-        paths.into_iter().filter(|path| there && is_newer(&root, path, &indexed)).collect::<Vec<_>>()
+        let root_exists = root.is_dir();
+        paths.into_iter().filter(|path| root_exists && is_newer(&root, path, &indexed)).collect::<Vec<_>>()
     });
     let changed = changed.await.unwrap_or_default();
     let named = changed.iter().take(MAX_NAMED_FILES).cloned().collect::<Vec<_>>().join(", ");

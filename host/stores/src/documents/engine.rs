@@ -108,18 +108,18 @@ pub(crate) trait DocumentEngine: Send + Sync {
 }
 
 /// Returns the name that equals `asked`, or else the first one that differs only in case.
-pub(crate) fn match_name(asked: &str, names: impl Iterator<Item = String>) -> Option<String> {
-    let folded = asked.to_lowercase();
-    let mut found = None;
+pub(crate) fn match_name(requested_name: &str, names: impl Iterator<Item = String>) -> Option<String> {
+    let folded = requested_name.to_lowercase();
+    let mut matching_name = None;
     for name in names {
-        if name == asked {
+        if name == requested_name {
             return Some(name);
         }
-        if found.is_none() && name.to_lowercase() == folded {
-            found = Some(name);
+        if matching_name.is_none() && name.to_lowercase() == folded {
+            matching_name = Some(name);
         }
     }
-    found
+    matching_name
 }
 
 /// Vectors that another program computed.

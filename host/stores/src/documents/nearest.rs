@@ -10,34 +10,34 @@ use crate::nearest::{MAX_COMPARED_CHARS, MAX_SUGGESTIONS};
 const MAX_COMPARED_PATHS: usize = 200;
 
 /// Returns the stored path that a person means: without `./` before it, and with characters composed in another way.
-pub(super) fn same_path(asked: &str, heads: &[FileHead]) -> Option<String> {
-    let asked = asked.trim_start_matches("./").trim_start_matches('/');
-    let key = composed(asked);
+pub(super) fn same_path(requested_path: &str, heads: &[FileHead]) -> Option<String> {
+    let requested_path = requested_path.trim_start_matches("./").trim_start_matches('/');
+    let key = composed(requested_path);
     let paths = heads.iter().map(|head| &head.path);
     let equal: Vec<&String> = paths.filter(|path| composed(path) == key).collect();
-    equal.iter().find(|path| **path == asked).or(equal.first()).map(|path| (*path).clone())
+    equal.iter().find(|path| **path == requested_path).or(equal.first()).map(|path| (*path).clone())
 }
 
-pub(super) async fn unknown_path(repository: &str, asked: &str, heads: Vec<FileHead>) -> Fault {
-    let shown: String = asked.chars().take(300).collect();
-    let missing = format!("document '{shown}' not found in repository '{repository}'");
-    let near = tokio::task::spawn_blocking(move || nearest(&shown, &heads).join(", ")).await;
-    match near.unwrap_or_default() {
-        near if near.is_empty() => Fault::not_found(missing),
-        near => Fault::not_found(format!("{missing}; nearest: {near}")),
+pub(super) async fn unknown_path(repository: &str, requested_path: &str, heads: Vec<FileHead>) -> Fault {
+    let display_path: String = requested_path.chars().take(300).collect();
+    let missing = format!("document '{display_path}' not found in repository '{repository}'");
+    let suggestions = tokio::task::spawn_blocking(move || nearest(&display_path, &heads).join(", ")).await;
+    match suggestions.unwrap_or_default() {
+        suggestions if suggestions.is_empty() => Fault::not_found(missing),
+        suggestions => Fault::not_found(format!("{missing}; nearest: {suggestions}")),
     }
 }
 
 /// Returns the nearest paths, nearest first: the same file name, then a file name that starts or ends with the
 /// requested one, then similar spelling.
-fn nearest(asked: &str, heads: &[FileHead]) -> Vec<String> {
-    let asked = FoldedPath::from_path(asked);
+fn nearest(requested_path: &str, heads: &[FileHead]) -> Vec<String> {
+    let requested_path = FoldedPath::from_path(requested_path);
     let mut rough: Vec<(u8, Reverse<u32>, usize)> = heads
         .iter()
         .enumerate()
         .map(|(at, head)| {
             let path = FoldedPath::from_path(&head.path);
-            (path.class(&asked), Reverse(path.shared_pairs(&asked)), at)
+            (path.class(&requested_path), Reverse(path.shared_pairs(&requested_path)), at)
         })
         .collect();
     if rough.len() > MAX_COMPARED_PATHS {
@@ -46,7 +46,7 @@ fn nearest(asked: &str, heads: &[FileHead]) -> Vec<String> {
     }
     let close = |(class, _, at): (u8, _, usize)| {
         let path = &heads[at].path;
-        (class, Reverse(FoldedPath::from_path(path).similarity(&asked)), path)
+        (class, Reverse(FoldedPath::from_path(path).similarity(&requested_path)), path)
     };
     let mut ranked: Vec<_> = rough.into_iter().map(close).collect();
     ranked.sort_unstable();

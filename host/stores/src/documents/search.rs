@@ -56,8 +56,8 @@ impl DocumentLibrary {
             limit,
             pool: limit.max(MIN_CANDIDATE_POOL),
         });
-        let mut found = self.engine.get().await?.candidates(&question).await?;
-        if mode == SearchMode::Text && !found.answers_by_words() {
+        let mut result = self.engine.get().await?.candidates(&question).await?;
+        if mode == SearchMode::Text && !result.answers_by_words() {
             let prefix_question = DocumentQuestion::by_prefixes(&question);
             let by_prefixes = match &prefix_question {
                 Some(prefix_question) => Some(self.engine.get().await?.candidates(prefix_question).await?),
@@ -66,35 +66,38 @@ impl DocumentLibrary {
             if let (Some(prefix_question), Some(by_prefixes)) = (prefix_question, by_prefixes)
                 && by_prefixes.answers_by_words()
             {
-                notes.push(prefix_note(&found.unmatched_terms));
-                found = DocumentCandidates { unmatched_terms: found.unmatched_terms, ..by_prefixes };
+                notes.push(prefix_note(&result.unmatched_terms));
+                result = DocumentCandidates { unmatched_terms: result.unmatched_terms, ..by_prefixes };
                 question = prefix_question;
             }
         }
-        notes.extend(std::mem::take(&mut found.notes));
-        if found.without_vector > 0 && self.embedding.configured_model().is_some() {
+        notes.extend(std::mem::take(&mut result.notes));
+        if result.without_vector > 0 && self.embedding.configured_model().is_some() {
             // Another process may have stored these documents.
             self.embedding.wake();
-            notes.push(waiting_note(found.without_vector));
+            notes.push(waiting_note(result.without_vector));
         }
-        let mut candidates: HashMap<String, DocumentCandidate> =
-            found.candidates.into_iter().map(|found| (found.scored.key.clone(), found)).collect();
-        let scored = candidates.values().map(|found| found.scored.clone()).collect();
+        let mut candidates: HashMap<String, DocumentCandidate> = result
+            .candidates
+            .into_iter()
+            .map(|candidate| (candidate.scored.key.clone(), candidate))
+            .collect();
+        let scored = candidates.values().map(|candidate| candidate.scored.clone()).collect();
         let scorer = Arc::new(FitScorer::new(text));
         let answers = |ranked: &RankedCandidate<String>| {
-            let has_words = candidates.get(&ranked.key).is_some_and(|found| found.scored.bm25 > 0.0);
+            let has_words = candidates.get(&ranked.key).is_some_and(|candidate| candidate.scored.bm25 > 0.0);
             has_words || ranked.name != NameMatch::No || ranked.score >= MIN_SCORE
         };
         let ranked: Vec<_> =
             fuse(matching_candidates(scored)).into_iter().filter(answers).take(limit).collect();
         let mut hits = Vec::new();
-        let mut left = MAX_READ_TOKENS;
+        let mut remaining_tokens = MAX_READ_TOKENS;
         for ranked in ranked {
-            let Some(found) = candidates.remove(&ranked.key) else { continue };
-            let DocumentCandidate { tokens, mut best, abstract_text, .. } = found;
+            let Some(candidate) = candidates.remove(&ranked.key) else { continue };
+            let DocumentCandidate { tokens, mut best, abstract_text, .. } = candidate;
             let mut passage = String::new();
-            if hits.len() < MAX_READ_HITS && tokens <= left {
-                left -= tokens;
+            if hits.len() < MAX_READ_HITS && tokens <= remaining_tokens {
+                remaining_tokens -= tokens;
                 let read = self.passage(&question.repository, &ranked.key, &scorer).await?;
                 if let Some((lines, text)) = read {
                     best = best.or(Some(lines));
@@ -112,7 +115,7 @@ impl DocumentLibrary {
             });
         }
         let note = (!notes.is_empty()).then(|| notes.join(" "));
-        Ok(DocumentSearchResult { hits, unmatched_terms: found.unmatched_terms, note })
+        Ok(DocumentSearchResult { hits, unmatched_terms: result.unmatched_terms, note })
     }
 
     /// Returns the passage in which the words of the question are closest together.
@@ -127,8 +130,8 @@ impl DocumentLibrary {
         };
         let scorer = Arc::clone(scorer);
         let read = tokio::task::spawn_blocking(move || {
-            let found = scorer.best_passage(&text)?;
-            let lines = LineRange { first: found.first, last: found.last };
+            let passage = scorer.best_passage(&text)?;
+            let lines = LineRange { first: passage.first, last: passage.last };
             Some((lines, lines::cut(&text, lines).to_owned()))
         });
         Ok(read.await.unwrap_or_default())
@@ -166,7 +169,7 @@ impl DocumentQuestion {
 
 impl DocumentCandidates {
     fn answers_by_words(&self) -> bool {
-        self.candidates.iter().any(|found| found.scored.bm25 > 0.0)
+        self.candidates.iter().any(|candidate| candidate.scored.bm25 > 0.0)
     }
 }
 

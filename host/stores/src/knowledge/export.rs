@@ -67,16 +67,16 @@ impl WikiKnowledge {
 
     async fn records(&self, step: &(dyn Fn(u64, u64) + Send + Sync)) -> Result<Vec<PageRecord>, Fault> {
         let heads = self.engine.heads(&PageScope::All).await?;
-        let all = heads.len() as u64;
+        let total = heads.len() as u64;
         let mut records = Vec::with_capacity(heads.len());
-        step(0, all);
+        step(0, total);
         for (done, PageHead { id, .. }) in (1..).zip(heads) {
             let Some(record) = self.engine.record(&id).await? else {
                 return Err(Fault::unavailable(format!("page '{id}' was removed during the copy"))
                     .hint("Nothing was copied. Copy again while no other process writes to the source."));
             };
             records.push(record);
-            step(done, all);
+            step(done, total);
         }
         Ok(records)
     }

@@ -53,11 +53,13 @@ impl WikiKnowledge {
             stored = self.engine.record(&id).await?;
         }
         let Some(before) = stored else {
-            let near = nearest(&id, &self.engine.heads(&PageScope::All).await?);
-            return Err(Fault::not_found(format!("Page not found: '{id}'")).hint(match near.as_slice() {
-                [] => "Nothing is indexed yet. Index a wiki directory with kg_index.".to_owned(),
-                _ => format!("Nearest titles: {}.", near.join(", ")),
-            }));
+            let suggestions = nearest(&id, &self.engine.heads(&PageScope::All).await?);
+            return Err(Fault::not_found(format!("Page not found: '{id}'")).hint(
+                match suggestions.as_slice() {
+                    [] => "Nothing is indexed yet. Index a wiki directory with kg_index.".to_owned(),
+                    _ => format!("Nearest titles: {}.", suggestions.join(", ")),
+                },
+            ));
         };
         let date = stamp.then(|| self.now());
         let (roots, old) = (self.roots.clone(), before.clone());
@@ -113,14 +115,14 @@ fn editable_file<'a>(
     wiki_dir: Option<&Path>,
     page: &'a PageRecord,
 ) -> Result<Option<(&'a PageOrigin, PathBuf)>, Fault> {
-    let asked = wiki_dir.map(|dir| roots.resolve(dir)).transpose()?;
+    let requested_dir = wiki_dir.map(|dir| roots.resolve(dir)).transpose()?;
     let Some(origin) = &page.origin else {
-        return match asked {
+        return match requested_dir {
             None => Ok(None),
             Some(dir) => Err(wrong_folder(page, "does not come from a file", &dir)),
         };
     };
-    if let Some(dir) = &asked
+    if let Some(dir) = &requested_dir
         && dir.as_path() != Path::new(&origin.root)
     {
         return Err(wrong_folder(page, &format!("was indexed from '{}'", origin.root), dir));
@@ -128,7 +130,7 @@ fn editable_file<'a>(
     let path = Path::new(&origin.root).join(&origin.file);
     match roots.resolve(&path) {
         Ok(real) => Ok(Some((origin, real))),
-        Err(fault) if fault.kind == FaultKind::Denied && asked.is_none() => Ok(None),
+        Err(fault) if fault.kind == FaultKind::Denied && requested_dir.is_none() => Ok(None),
         Err(fault) if fault.kind == FaultKind::NotFound => Err(changed_meanwhile(&path)),
         Err(fault) => Err(fault),
     }
@@ -183,10 +185,10 @@ fn prepare_file_edit(
 fn prepare_store_edit(page: &PageRecord, changes: &PageChanges, date: Option<String>) -> PreparedEdit {
     let before = page.parsed();
     let new_content = changes.content.as_ref().filter(|content| **content != page.content);
-    let said = new_content.map(|content| page.with_content(content));
-    let unknown = said.as_ref().map(|said| said.unknown_edges.clone()).unwrap_or_default();
-    let content = said.as_ref().map_or_else(|| page.content.clone(), |said| said.content.clone());
-    let target = edit::EditTarget::new(changes, &before, said);
+    let new_page = new_content.map(|content| page.with_content(content));
+    let unknown = new_page.as_ref().map(|new_page| new_page.unknown_edges.clone()).unwrap_or_default();
+    let content = new_page.as_ref().map_or_else(|| page.content.clone(), |new_page| new_page.content.clone());
+    let target = edit::EditTarget::new(changes, &before, new_page);
     let mut after = page.clone();
     let mut changed = Vec::new();
     fn set<T: PartialEq>(field: &mut T, new: T, name: &'static str, changed: &mut Vec<&'static str>) {

@@ -47,15 +47,16 @@ pub(super) fn changes(
     records: &[PageRecord],
     folder: Option<WholeFolder<'_>>,
     clear: ClearMode,
-    found: &[PageHead],
+    heads: &[PageHead],
 ) -> Result<RecordChanges, Fault> {
     let mut report = IndexReport::default();
-    let mut known: HashMap<String, (&str, Option<&PageOrigin>)> = HashMap::new();
+    let mut versions: HashMap<String, (&str, Option<&PageOrigin>)> = HashMap::new();
     match clear {
         ClearMode::No => {
-            known.extend(found.iter().map(|page| (ids::key(&page.id), (&*page.hash, page.origin.as_ref()))));
+            versions
+                .extend(heads.iter().map(|page| (ids::key(&page.id), (&*page.hash, page.origin.as_ref()))));
         }
-        ClearMode::Filed => check_no_pages_lost(found, folder)?,
+        ClearMode::Filed => check_no_pages_lost(heads, folder)?,
         ClearMode::All => {}
     }
     // Of two records with the same key, the later one wins.
@@ -64,7 +65,7 @@ pub(super) fn changes(
     for record in records {
         report.links += u32::try_from(record.links.len()).unwrap_or(u32::MAX);
         let now = (&*record.hash, record.origin.as_ref());
-        match known.insert(record.key(), now) {
+        match versions.insert(record.key(), now) {
             Some(before) if before == now => {
                 report.unchanged += 1;
                 continue;
@@ -92,8 +93,8 @@ pub(super) fn changes(
         (Some(origin), Some(folder)) => origin.root == folder.root && !present.contains(&*origin.file),
         _ => false,
     };
-    let remove: Vec<String> = found.iter().filter(goes).map(|page| page.id.clone()).collect();
-    let removed = if clear == ClearMode::No { remove.len() } else { found.len() };
+    let remove: Vec<String> = heads.iter().filter(goes).map(|page| page.id.clone()).collect();
+    let removed = if clear == ClearMode::No { remove.len() } else { heads.len() };
     report.removed = u32::try_from(removed).unwrap_or(u32::MAX);
     let owned = |(from, pages): (Option<&str>, BTreeSet<&str>)| TakenOverPages {
         from: from.map(str::to_owned),
@@ -116,12 +117,12 @@ pub(super) fn links(records: &[PageRecord]) -> Vec<UnresolvedLink> {
 
 /// Refuses if a stored page has content that is in no file. Ignores pages from the indexed directory, which indexing
 /// overwrites anyway.
-fn check_no_pages_lost(found: &[PageHead], indexed: Option<WholeFolder<'_>>) -> Result<(), Fault> {
+fn check_no_pages_lost(heads: &[PageHead], indexed: Option<WholeFolder<'_>>) -> Result<(), Fault> {
     let is_lost = |page: &&PageHead| match &page.origin {
         None => true,
         Some(origin) => is_store_only(&page.hash) && indexed.is_none_or(|folder| folder.root != origin.root),
     };
-    let lost: Vec<&str> = found.iter().filter(is_lost).map(|page| &*page.id).collect();
+    let lost: Vec<&str> = heads.iter().filter(is_lost).map(|page| &*page.id).collect();
     if lost.is_empty() { Ok(()) } else { Err(pages_would_be_lost(&lost)) }
 }
 

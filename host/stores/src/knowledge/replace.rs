@@ -104,8 +104,8 @@ impl WikiKnowledge {
     pub(super) async fn complete_edit(&self, page: &PageHead) -> bool {
         let Some(origin) = page.origin.clone() else { return false };
         let (roots, hash) = (self.roots.clone(), page.hash.clone());
-        let found = run_blocking(move || Ok(find_unfinished(&roots, &origin, &hash))).await;
-        let Ok(Some((after, file))) = found else { return false };
+        let unfinished_edit = run_blocking(move || Ok(find_unfinished(&roots, &origin, &hash))).await;
+        let Ok(Some((after, file))) = unfinished_edit else { return false };
         let before = match self.engine.record(&page.id).await {
             Ok(Some(before)) if before.hash == page.hash => before,
             Ok(_) => return true,

@@ -40,18 +40,18 @@ impl WikiKnowledge {
             domains: filters.domains.iter().map(|domain| ids::domain_key(domain)).collect(),
             limit,
         });
-        let found = self.engine.candidates(&question).await?;
-        let mut notes: Vec<String> = failed.into_iter().chain(found.notes).collect();
-        if found.without_vector > 0 && self.embedding.configured_model().is_some() {
+        let result = self.engine.candidates(&question).await?;
+        let mut notes: Vec<String> = failed.into_iter().chain(result.notes).collect();
+        if result.without_vector > 0 && self.embedding.configured_model().is_some() {
             // Another process may have stored these pages.
             self.embedding.wake();
-            notes.push(waiting_note(found.without_vector));
+            notes.push(waiting_note(result.without_vector));
         }
-        let (mut candidates, others) = split_matching(found.scored);
-        let others = others.into_iter().take(NEAREST_PAGES.saturating_sub(candidates.len()));
-        let others: Vec<_> = others.collect();
-        let only_near: HashSet<String> = others.iter().map(|page| page.key.clone()).collect();
-        candidates.extend(others);
+        let (mut candidates, nearest_pages) = split_matching(result.scored);
+        let nearest_pages = nearest_pages.into_iter().take(NEAREST_PAGES.saturating_sub(candidates.len()));
+        let nearest_pages: Vec<_> = nearest_pages.collect();
+        let only_near: HashSet<String> = nearest_pages.iter().map(|page| page.key.clone()).collect();
+        candidates.extend(nearest_pages);
         let scorer = FitScorer::new(text);
         let fit = |name, cosine, page: &KnowledgePage| match only_near.contains(&page.id) {
             true => MatchQuality::Nothing,
@@ -65,27 +65,33 @@ impl WikiKnowledge {
         let note = (!notes.is_empty()).then(|| notes.join(" "));
         Ok(PageSearchResult {
             hits,
-            unmatched_terms: found.unmatched_terms,
+            unmatched_terms: result.unmatched_terms,
             note,
             ..PageSearchResult::default()
         })
     }
 
-    pub(super) async fn unknown_domains(&self, asked: &[String]) -> Result<Vec<UnknownDomain>, Fault> {
-        if asked.is_empty() {
+    pub(super) async fn unknown_domains(
+        &self,
+        requested_domains: &[String],
+    ) -> Result<Vec<UnknownDomain>, Fault> {
+        if requested_domains.is_empty() {
             return Ok(Vec::new());
         }
-        let keys: Vec<String> = asked.iter().map(|domain| ids::domain_key(domain)).collect();
-        let known: HashSet<String> = self.engine.domains(Some(keys)).await?.into_iter().collect();
-        let unknown = asked.iter().filter(|domain| !known.contains(&ids::domain_key(domain)));
+        let keys: Vec<String> = requested_domains.iter().map(|domain| ids::domain_key(domain)).collect();
+        let existing_keys: HashSet<String> = self.engine.domains(Some(keys)).await?.into_iter().collect();
+        let unknown =
+            requested_domains.iter().filter(|domain| !existing_keys.contains(&ids::domain_key(domain)));
         let unknown: Vec<&String> = unknown.take(MAX_UNKNOWN_DOMAINS).collect();
         if unknown.is_empty() {
             return Ok(Vec::new());
         }
-        let all = self.engine.domains(None).await?;
-        let told =
-            |domain: &String| UnknownDomain { domain: domain.clone(), nearest: nearest_names(domain, &all) };
-        Ok(unknown.into_iter().map(told).collect())
+        let all_domains = self.engine.domains(None).await?;
+        let unknown_domain = |domain: &String| UnknownDomain {
+            domain: domain.clone(),
+            nearest: nearest_names(domain, &all_domains),
+        };
+        Ok(unknown.into_iter().map(unknown_domain).collect())
     }
 
     /// Loads the first `limit` pages with a score of at least `least`, skipping removed ones.
@@ -105,13 +111,13 @@ impl WikiKnowledge {
             }
             let ids: Vec<String> = next.iter().map(|page| page.key.clone()).collect();
             let pages = self.engine.pages(&ids).await?;
-            let found = next.into_iter().zip(pages).filter_map(
+            let next_hits = next.into_iter().zip(pages).filter_map(
                 |(RankedCandidate { score, name, cosine, .. }, page)| {
                     let page = page?;
                     Some(PageHit { fit: fit(name, cosine, &page), page, score })
                 },
             );
-            hits.extend(found);
+            hits.extend(next_hits);
         }
     }
 }

@@ -107,8 +107,8 @@ impl WikiKnowledge {
         pages: &PagesToStore,
         clear: ClearMode,
     ) -> Result<IndexReport, Fault> {
-        let found = self.engine.heads(&pages.scope(clear)).await?;
-        let RecordChanges { remove, put, report, links } = pages.plan(clear, &found)?;
+        let heads = self.engine.heads(&pages.scope(clear)).await?;
+        let RecordChanges { remove, put, report, links } = pages.plan(clear, &heads)?;
         let unresolved_links = self.unresolved(links, &remove, &put).await?;
         Ok(IndexReport { unresolved_links, ..report })
     }
@@ -175,12 +175,12 @@ impl WikiKnowledge {
         let targets: BTreeSet<&String> = links.iter().map(|link| &link.target).collect();
         let targets = PageScope::ids(targets.into_iter().cloned());
         let stored = self.engine.heads(&targets).await?;
-        let mut there: HashSet<String> = stored.iter().map(|page| ids::key(&page.id)).collect();
+        let mut existing_keys: HashSet<String> = stored.iter().map(|page| ids::key(&page.id)).collect();
         for id in removed {
-            there.remove(&ids::key(id));
+            existing_keys.remove(&ids::key(id));
         }
-        there.extend(put.iter().map(PageRecord::key));
-        links.retain(|link| !there.contains(&ids::key(&link.target)));
+        existing_keys.extend(put.iter().map(PageRecord::key));
+        links.retain(|link| !existing_keys.contains(&ids::key(&link.target)));
         Ok(links)
     }
 }

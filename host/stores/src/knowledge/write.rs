@@ -51,14 +51,14 @@ impl WikiKnowledge {
         }
         let (roots, default, now) = (self.roots.clone(), self.default_root.clone(), self.now());
         let date = now.clone();
-        let made = run_blocking(move || {
+        let creation = run_blocking(move || {
             let Some(wiki) = default_wiki(&roots, default) else { return Ok((Vec::new(), fresh)) };
             make_files(&roots, &wiki, fresh, &date, mode)
         });
-        let (made, left) = made.await?;
+        let (new_files, remaining_drafts) = creation.await?;
         let (mut report, mut unknown_edges) = (IndexReport::default(), UnknownEdges::default());
         let mut records = Vec::new();
-        for page in &made {
+        for page in &new_files {
             unknown_edges.note(&page.record.id, &page.unknown);
             report.written.push(PageLocation {
                 page: page.record.id.clone(),
@@ -66,7 +66,7 @@ impl WikiKnowledge {
             });
             records.push(page.record.clone());
         }
-        for draft in left.into_iter().chain(rest) {
+        for draft in remaining_drafts.into_iter().chain(rest) {
             let (record, unknown) = PageRecord::from_draft(draft, now.clone());
             unknown_edges.note(&record.id, &unknown);
             report.written.push(PageLocation { page: record.id.clone(), file: None });
@@ -82,7 +82,7 @@ impl WikiKnowledge {
                 Ok(stored) => stored,
                 Err(fault) if mode == WriteMode::Preview => return Err(fault),
                 Err(fault) => {
-                    run_blocking(move || remove(made)).await?;
+                    run_blocking(move || remove(new_files)).await?;
                     return Err(fault);
                 }
             };
@@ -162,10 +162,10 @@ fn make_files(
     mode: WriteMode,
 ) -> Result<(Vec<NewFile>, Vec<PageDraft>), Fault> {
     let root = folder::root_name(wiki)?;
-    let (mut made, mut left) = (Vec::<NewFile>::new(), Vec::new());
+    let (mut new_files, mut remaining_drafts) = (Vec::<NewFile>::new(), Vec::new());
     for draft in drafts {
         let Some(file) = file_of(&draft) else {
-            left.push(draft);
+            remaining_drafts.push(draft);
             continue;
         };
         let path = wiki.join(&file.relative);
@@ -173,7 +173,7 @@ fn make_files(
         let done = edit::apply(&skeleton, &changes(draft), Some(date)).and_then(|edited| {
             match mode {
                 WriteMode::Apply => create(roots, &path, edited.text.as_bytes())?,
-                WriteMode::Preview if made.iter().any(|page| page.path == path) => {
+                WriteMode::Preview if new_files.iter().any(|page| page.path == path) => {
                     return Err(file_exists(&path));
                 }
                 WriteMode::Preview => check_new(roots, &path)?,
@@ -183,17 +183,17 @@ fn make_files(
         match done {
             Ok(text) => {
                 let (record, unknown) = PageRecord::from_file(&root, &file, &text);
-                made.push(NewFile { record, path, unknown });
+                new_files.push(NewFile { record, path, unknown });
             }
             Err(fault) => {
                 if mode == WriteMode::Apply {
-                    remove(made)?;
+                    remove(new_files)?;
                 }
                 return Err(fault);
             }
         }
     }
-    Ok((made, left))
+    Ok((new_files, remaining_drafts))
 }
 
 /// Returns the file for a new page. `None` if its title is not usable as a file name.

@@ -191,8 +191,8 @@ fn address(client: &tokio_postgres::Config) -> String {
     format!("{}/{database}", places.collect::<Vec<_>>().join(","))
 }
 
-fn unreadable(why: &str) -> Fault {
-    Fault::invalid(format!("invalid DATABASE_URL: {why}")).hint(
+fn unreadable(reason: &str) -> Fault {
+    Fault::invalid(format!("invalid DATABASE_URL: {reason}")).hint(
         "Use postgres://user:password@host:5432/database. In a password, write @ as %40, / as %2F, ? as %3F, # as \
         %23 and % as %25.",
     )

@@ -207,17 +207,17 @@ impl SchemaPart {
     }
 
     /// Rejects a version that is newer than this binary supports.
-    pub(super) fn check(&self, found: i64) -> Result<()> {
-        let known = self.latest();
-        if found > known { Err(StoreError::NewerSchema { found, known }) } else { Ok(()) }
+    pub(super) fn check(&self, version: i64) -> Result<()> {
+        let latest = self.latest();
+        if version > latest { Err(StoreError::NewerSchema { found: version, known: latest }) } else { Ok(()) }
     }
 
     /// Applies all missing steps. `vector` is the schema of pgvector.
     pub(super) async fn migrate(&self, db: &PostgresSession, vector: Option<&str>) -> Result<()> {
         loop {
-            let found = self.version(db).await?.unwrap_or(0);
-            self.check(found)?;
-            if found == self.latest() {
+            let version = self.version(db).await?.unwrap_or(0);
+            self.check(version)?;
+            if version == self.latest() {
                 return Ok(());
             }
             db.begin_migration(self).await?;
@@ -242,17 +242,17 @@ impl SchemaPart {
              CREATE TABLE IF NOT EXISTS gatehouse.schema_version (part text PRIMARY KEY, version bigint NOT NULL)",
         )
         .await?;
-        let found = self.version(db).await?.unwrap_or(0);
-        self.check(found)?;
+        let version = self.version(db).await?.unwrap_or(0);
+        self.check(version)?;
         // Another host can have applied the step while this one waited for the lock.
-        let Some(step) = usize::try_from(found).ok().and_then(|done| self.steps.get(done)) else {
+        let Some(step) = usize::try_from(version).ok().and_then(|done| self.steps.get(done)) else {
             return Ok(());
         };
         db.batch(&step.replace("{vector}", vector.unwrap_or("public"))).await?;
         db.run(
             "INSERT INTO gatehouse.schema_version (part, version) VALUES ($1, $2)
              ON CONFLICT (part) DO UPDATE SET version = excluded.version",
-            &[&self.name, &(found + 1)],
+            &[&self.name, &(version + 1)],
         )
         .await?;
         Ok(())

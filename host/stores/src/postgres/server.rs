@@ -253,12 +253,12 @@ fn tls_connector(tls: &TlsMode) -> Result<MakeRustlsConnect> {
         TlsMode::Verified(None) => TrustRoots::Platform,
         TlsMode::Verified(Some(file)) => TrustRoots::File(file),
     };
-    let config = tls_config(&roots).map_err(|why| {
+    let config = tls_config(&roots).map_err(|reason| {
         StoreError::Tls(match tls {
             TlsMode::Verified(Some(file)) => {
-                format!("cannot use sslrootcert '{}': {why}", file.display())
+                format!("cannot use sslrootcert '{}': {reason}", file.display())
             }
-            _ => why,
+            _ => reason,
         })
     })?;
     Ok(MakeRustlsConnect::new(config))

@@ -196,10 +196,11 @@ impl PostgresSession {
     async fn check(&self) -> Result<()> {
         let ServerTables::Own(part) = self.server.tables else { return Ok(()) };
         let sql = "SELECT part, version FROM gatehouse.schema_version";
-        let found: Vec<(String, i64)> =
+        let part_versions: Vec<(String, i64)> =
             self.all(sql, &[], |row| Ok((column(row, 0)?, column(row, 1)?))).await?;
         for part in part.all() {
-            let version = found.iter().find(|(name, _)| name == part.name).map(|(_, version)| *version);
+            let version =
+                part_versions.iter().find(|(name, _)| name == part.name).map(|(_, version)| *version);
             part.check(version.ok_or(StoreError::TablesMissing)?)?;
         }
         Ok(())

@@ -72,7 +72,7 @@ struct TermBudget {
 impl TermBudget {
     /// Returns the words of a text, separated by spaces, until the budget is used up.
     fn take_terms(&mut self, text: &str) -> String {
-        let mut taken = String::new();
+        let mut terms = String::new();
         let (separated, grams) = (script::separate_scripts(text), script::grams(text));
         let words = separated.split(|c: char| !c.is_alphanumeric()).filter(|word| !script::has_other(word));
         for word in words.chain(grams.split(' ')).filter(|word| !word.is_empty()) {
@@ -89,11 +89,11 @@ impl TermBudget {
             }
             self.left -= cost;
             self.words += 1;
-            taken.push_str(&word);
-            taken.push(' ');
+            terms.push_str(&word);
+            terms.push(' ');
             self.places.insert(word, places + 1);
         }
-        taken
+        terms
     }
 }
 

@@ -78,16 +78,16 @@ impl PostgresVectors {
 
     /// Creates the extension and the table if they are missing and the server allows it.
     async fn create_missing(&self, db: &PostgresSession) -> Result<Option<String>> {
-        let mut found = PgvectorState::detect(db).await?;
-        if matches!(found, PgvectorState::Missing(_)) && !self.tried.swap(true, Ordering::Relaxed) {
+        let mut state = PgvectorState::detect(db).await?;
+        if matches!(state, PgvectorState::Missing(_)) && !self.tried.swap(true, Ordering::Relaxed) {
             // The server decides whether the extension is available and permitted, so just try.
             match db.batch("CREATE EXTENSION IF NOT EXISTS vector").await {
                 Err(error) if error.is_lost() => return Err(error),
                 Err(error) => tracing::info!("cannot create the extension pgvector: {error}"),
-                Ok(()) => found = PgvectorState::detect(db).await?,
+                Ok(()) => state = PgvectorState::detect(db).await?,
             }
         }
-        let (PgvectorState::Ready(schema) | PgvectorState::NoTable(schema)) = found else { return Ok(None) };
+        let (PgvectorState::Ready(schema) | PgvectorState::NoTable(schema)) = state else { return Ok(None) };
         migrations::VECTORS.migrate(db, Some(&schema)).await?;
         Ok(Some(schema))
     }
@@ -128,11 +128,11 @@ impl PgvectorState {
             return Ok(if column(&row, 1)? { Self::Ready(schema) } else { Self::NoTable(schema) });
         }
         let offered = "SELECT 1 FROM pg_catalog.pg_available_extensions WHERE name = 'vector'";
-        let why = match db.query_opt(offered, &[]).await? {
+        let reason = match db.query_opt(offered, &[]).await? {
             Some(_) => "the database has no extension 'vector'; run CREATE EXTENSION vector there",
             None => "the server has no extension 'vector'; install pgvector there",
         };
-        Ok(Self::Missing(why.into()))
+        Ok(Self::Missing(reason.into()))
     }
 }
 
@@ -155,7 +155,7 @@ impl PostgresVectors {
                 VectorSearch::Query(PgvectorQuery { schema, corpus: self.corpus, vector, dimension })
             }
             PgvectorState::NoTable(_) => VectorSearch::NoVectors,
-            PgvectorState::Missing(why) => VectorSearch::WordsOnly(Some(why)),
+            PgvectorState::Missing(reason) => VectorSearch::WordsOnly(Some(reason)),
         })
     }
 
@@ -168,20 +168,20 @@ impl PostgresVectors {
         count: impl AsyncFnOnce(&PostgresSession, &mut StoreHealth) -> Result<()>,
     ) -> Result<StoreHealth, Fault> {
         let work = async |db: &PostgresSession| {
-            let (found, latest) = (part.checked_version(db).await?, part.latest());
+            let (version, latest) = (part.checked_version(db).await?, part.latest());
             let mut health = StoreHealth {
                 engine: "postgres",
                 address: self.server.address().to_owned(),
-                schema: found.map(|found| (found, latest)),
+                schema: version.map(|version| (version, latest)),
                 ..StoreHealth::default()
             };
-            if found.is_some() {
+            if version.is_some() {
                 count(db, &mut health).await?;
             }
             let Some(model) = model else { return Ok(StoreHealth { without_vector: 0, ..health }) };
             match self.inspect(db).await? {
-                PgvectorState::Missing(why) => health.no_vectors = Some(why),
-                PgvectorState::Ready(_) if found == Some(latest) => {
+                PgvectorState::Missing(reason) => health.no_vectors = Some(reason),
+                PgvectorState::Ready(_) if version == Some(latest) => {
                     let sql = format!(
                         "SELECT count(*) FROM gatehouse.item i WHERE i.corpus = $3 AND {NEEDS_VECTOR}"
                     );

@@ -83,9 +83,9 @@ impl DataFile {
 /// # Errors
 /// `unavailable`, naming the file, if it cannot be read or written, is damaged, or is newer than this binary.
 pub fn copy(from: &Path, to: &Path) -> Result<Vec<(DataFile, i64)>, Fault> {
-    let there = DataFile::ALL.into_iter().filter(|file| from.join(file.file()).exists());
+    let existing_files = DataFile::ALL.into_iter().filter(|file| from.join(file.file()).exists());
     let mut open = Vec::new();
-    for file in there {
+    for file in existing_files {
         let path = from.join(file.file());
         let source = begin(file, &path).map_err(|error| error.into_fault(file.subject(), &path))?;
         open.push((file, source));
@@ -125,13 +125,13 @@ pub fn check(file: DataFile, path: &Path) -> Result<i64, Fault> {
 /// Checks each existing database, which hosts may be using. Faster than [`check`], because it does not compare indexes
 /// with their tables. Blocks.
 pub fn check_all(state: &Path) -> Vec<(DataFile, Result<i64, Fault>)> {
-    let there = DataFile::ALL.into_iter().filter(|file| state.join(file.file()).exists());
+    let existing_files = DataFile::ALL.into_iter().filter(|file| state.join(file.file()).exists());
     let check_one = |file: DataFile| {
         let path = state.join(file.file());
         let locked = DatabaseLock::lock_shared(file, &path);
         (file, locked.and_then(|_lock| checked(file, &path, "quick_check")))
     };
-    there.map(check_one).collect()
+    existing_files.map(check_one).collect()
 }
 
 fn checked(file: DataFile, path: &Path, pragma: &str) -> Result<i64, Fault> {

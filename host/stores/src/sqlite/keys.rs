@@ -41,8 +41,8 @@ impl SqliteKeys {
         name: &str,
         work: impl FnOnce(&Connection) -> Result<bool> + Send + 'static,
     ) -> Result<(), Fault> {
-        let found = self.db.exists().await && self.db.write(|db| work(db)).await?;
-        if found { Ok(()) } else { Err(unknown_key(name)) }
+        let existed = self.db.exists().await && self.db.write(|db| work(db)).await?;
+        if existed { Ok(()) } else { Err(unknown_key(name)) }
     }
 }
 
@@ -177,7 +177,7 @@ fn read_all(db: &Connection) -> Result<Vec<KeyRecord>> {
         "SELECT key, id, hash, created_at, expires_at, last_used_at FROM secret ORDER BY created_at DESC, id";
     let secrets: Vec<(String, KeySecret)> = db.all(sql, [], read_secret)?;
     for (key, secret) in secrets {
-        if let Ok(index) = keys.binary_search_by(|one| one.name.as_str().cmp(&key)) {
+        if let Ok(index) = keys.binary_search_by(|record| record.name.as_str().cmp(&key)) {
             keys[index].secrets.push(secret);
         }
     }

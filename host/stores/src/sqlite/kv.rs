@@ -233,18 +233,18 @@ impl From<KvQuota<'_>> for OwnedQuota {
 /// Checks that the gate, or the owner within the gate, may store `size` bytes under `key` in addition to its other
 /// keys.
 fn within_quota(db: &Connection, gate: &str, key: &str, size: u64, quota: &OwnedQuota) -> Result<()> {
-    let all = "SELECT count(*), coalesce(sum(size), 0) FROM entry WHERE gate = ?1 AND owner IS ?2";
+    let usage_sql = "SELECT count(*), coalesce(sum(size), 0) FROM entry WHERE gate = ?1 AND owner IS ?2";
     let (keys, bytes): (i64, i64) =
-        db.first(all, params![gate, quota.owner], |row| row.try_into())?.unwrap_or_default();
-    let one = "SELECT size FROM entry WHERE gate = ?1 AND key = ?2 AND owner IS ?3";
-    let replaced: Option<i64> = db.find(one, params![gate, key, quota.owner])?;
+        db.first(usage_sql, params![gate, quota.owner], |row| row.try_into())?.unwrap_or_default();
+    let size_sql = "SELECT size FROM entry WHERE gate = ?1 AND key = ?2 AND owner IS ?3";
+    let replaced: Option<i64> = db.find(size_sql, params![gate, key, quota.owner])?;
     let keys = keys as u64 + u64::from(replaced.is_none());
     let bytes = (bytes - replaced.unwrap_or(0)) as u64 + size;
     let for_owner = if quota.owner.is_some() { " for this caller" } else { "" };
     if bytes > quota.bytes {
-        let most = quota.bytes;
+        let max_bytes = quota.bytes;
         return Err(Fault::exhausted(format!(
-            "gate '{gate}' would store {bytes} bytes{for_owner}; its quota is {most}"
+            "gate '{gate}' would store {bytes} bytes{for_owner}; its quota is {max_bytes}"
         ))
         .hint(format!(
             "Delete keys that it no longer needs, or raise limits.kv under [gates.{gate}] in presets.toml."
@@ -258,12 +258,12 @@ fn within_quota(db: &Connection, gate: &str, key: &str, size: u64, quota: &Owned
         .hint("Delete keys that it no longer needs, or store several values under one key.")
         .into());
     }
-    let (Some(owner), Some(most)) = (&quota.owner, quota.owner_bytes) else { return Ok(()) };
-    let all: i64 = db.value("SELECT coalesce(sum(size), 0) FROM entry WHERE owner = ?1", [owner])?;
-    let bytes = (all - replaced.unwrap_or(0)).unsigned_abs() + size;
-    if bytes > most {
+    let (Some(owner), Some(max_owner_bytes)) = (&quota.owner, quota.owner_bytes) else { return Ok(()) };
+    let total: i64 = db.value("SELECT coalesce(sum(size), 0) FROM entry WHERE owner = ?1", [owner])?;
+    let bytes = (total - replaced.unwrap_or(0)).unsigned_abs() + size;
+    if bytes > max_owner_bytes {
         return Err(Fault::exhausted(format!(
-            "this caller would store {bytes} bytes of kv; its quota leaves {most}"
+            "this caller would store {bytes} bytes of kv; its quota leaves {max_owner_bytes}"
         ))
         .hint("Delete artifacts and values that are no longer needed, or ask the host's operator for more.")
         .into());

@@ -114,19 +114,19 @@ pub(super) fn check(connection: &Connection, steps: MigrationSteps) -> Result<()
 }
 
 pub(super) fn migrate(connection: &mut Connection, steps: &[&str]) -> Result<()> {
-    let known = steps.len() as i64;
+    let latest = steps.len() as i64;
     loop {
         // Read inside the transaction, because another process may be migrating too.
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let found = version(&transaction)?;
-        if found > known {
-            return Err(StoreError::NewerSchema { found, known });
+        let stored_version = version(&transaction)?;
+        if stored_version > latest {
+            return Err(StoreError::NewerSchema { found: stored_version, known: latest });
         }
-        let Some(step) = usize::try_from(found).ok().and_then(|done| steps.get(done)) else {
+        let Some(step) = usize::try_from(stored_version).ok().and_then(|done| steps.get(done)) else {
             return Ok(());
         };
         transaction.execute_batch(step)?;
-        transaction.pragma_update(None, "user_version", found + 1)?;
+        transaction.pragma_update(None, "user_version", stored_version + 1)?;
         transaction.commit()?;
     }
 }

@@ -54,14 +54,16 @@ pub(crate) fn fuzz_question(text: &str) {
         };
     }
     let query = SearchQuery::new(text);
-    let all = any_of(query.words.iter().chain(&query.joined));
-    let written =
-        all.into_iter().chain(any_piece(&query.stretches)).chain(query.stretches.iter().filter_map(occurs));
+    let any_word = any_of(query.words.iter().chain(&query.joined));
+    let written = any_word
+        .into_iter()
+        .chain(any_piece(&query.stretches))
+        .chain(query.stretches.iter().filter_map(occurs));
     INDEX.with(|index| {
         for expression in written {
             let count = "SELECT count(*) FROM words WHERE words MATCH ?1";
-            let found = index.query_row(count, [&expression], |row| row.get::<_, i64>(0));
-            assert_eq!(found, Ok(0), "{expression}");
+            let match_count = index.query_row(count, [&expression], |row| row.get::<_, i64>(0));
+            assert_eq!(match_count, Ok(0), "{expression}");
         }
     });
 }

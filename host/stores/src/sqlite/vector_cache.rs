@@ -136,7 +136,10 @@ impl CachedVectors {
     pub(super) fn nearest(&self, query: &[f32], allowed: Option<&[i64]>, limit: usize) -> Vec<(i64, f32)> {
         let allowed: Option<RowSet> =
             allowed.map(|items| items.iter().filter_map(|item| self.rows.get(item).copied()).collect());
-        let near = self.block.nearest(query, allowed.as_ref(), limit);
-        near.into_iter().map(|near| (self.items[near.row], near.cosine)).collect()
+        let nearest_rows = self.block.nearest(query, allowed.as_ref(), limit);
+        nearest_rows
+            .into_iter()
+            .map(|nearest_row| (self.items[nearest_row.row], nearest_row.cosine))
+            .collect()
     }
 }

@@ -179,9 +179,9 @@ impl PageEngine for WeaviateNeo4jEngine {
         });
         let model = model.as_ref();
         let mut state = self.0.wait_for_outbox(state, model).await?;
-        let found = WeaviateSearch { neo4j, weaviate, state: &state, model }.candidates(question).await;
-        if found.is_ok() {
-            return found;
+        let result = WeaviateSearch { neo4j, weaviate, state: &state, model }.candidates(question).await;
+        if result.is_ok() {
+            return result;
         }
         // A collection can be missing. A pass recreates it or returns the error of Weaviate.
         if let Some(Err(fault)) = outbox.wait(MAX_SEARCH_WAIT).await {
@@ -228,7 +228,7 @@ impl PageEngine for WeaviateNeo4jEngine {
         let mut health = StoreHealth {
             engine: NAME,
             address: format!("{} and {}", neo4j.address(), weaviate.address()),
-            schema: schema.map(|found| (found, SCHEMA)),
+            schema: schema.map(|version| (version, SCHEMA)),
             ..StoreHealth::default()
         };
         if schema.is_some() {

@@ -94,20 +94,20 @@ impl Outbox {
 
     /// Delivers all queued pages under the lease, which was `renewed` last.
     async fn deliver(&self, renewed: Instant) -> Result<PassOutcome, Fault> {
-        let wanted = lock(&self.wanted).clone();
+        let model = lock(&self.wanted).clone();
         for _ in 0..MAX_REPAIRS {
             let Some(state) = self.neo4j.state().await? else { return Ok(PassOutcome::Complete) };
-            if self.ensure_collections(&state, wanted.as_ref()).await? {
+            if self.ensure_collections(&state, model.as_ref()).await? {
                 continue;
             }
-            self.compare(&state, wanted.as_ref()).await?;
-            return self.drain(wanted.as_ref(), renewed).await;
+            self.compare(&state, model.as_ref()).await?;
+            return self.drain(model.as_ref(), renewed).await;
         }
         Err(self.weaviate.unstable_collections())
     }
 
     /// Ensures that the collections exist. Returns `true` if one was recreated.
-    async fn ensure_collections(&self, state: &State, wanted: Option<&VectorModel>) -> Result<bool, Fault> {
+    async fn ensure_collections(&self, state: &State, model: Option<&VectorModel>) -> Result<bool, Fault> {
         if !self.collection_exists(MAIN, state).await? {
             // Queue first: if the rest fails, the next pass finds the collection missing again.
             self.neo4j.requeue_all_texts().await?;
@@ -115,12 +115,12 @@ impl Outbox {
             self.weaviate.delete_collection(VERSION_1_TEMPORARY).await?;
             return Ok(true);
         }
-        let Some(model) = wanted else { return Ok(false) };
-        let there = self.collection_exists(VECTORS, state).await?;
-        if there && state.space == space(model) {
+        let Some(model) = model else { return Ok(false) };
+        let exists = self.collection_exists(VECTORS, state).await?;
+        if exists && state.space == space(model) {
             return Ok(false);
         }
-        if there && state.space.is_some() {
+        if exists && state.space.is_some() {
             tracing::info!(
                 old = state.space,
                 new = model.name,
@@ -151,7 +151,7 @@ impl Outbox {
 
     /// Checks once per process whether Weaviate lost objects, for example after restoring an old backup, and queues all
     /// of them again.
-    async fn compare(&self, state: &State, wanted: Option<&VectorModel>) -> Result<(), Fault> {
+    async fn compare(&self, state: &State, model: Option<&VectorModel>) -> Result<(), Fault> {
         if *self.looked.borrow() {
             return Ok(());
         }
@@ -160,7 +160,7 @@ impl Outbox {
             tracing::warn!("Weaviate lost pages; delivering all pages again");
             self.neo4j.requeue_all_texts().await?;
         }
-        if let Some(model) = wanted
+        if let Some(model) = model
             && self.weaviate.count(VECTORS).await? + queued
                 < u64::from(self.neo4j.count_vectors(model).await?)
         {
@@ -171,8 +171,8 @@ impl Outbox {
         Ok(())
     }
 
-    async fn drain(&self, wanted: Option<&VectorModel>, mut renewed: Instant) -> Result<PassOutcome, Fault> {
-        let (mut left, mut after) = (PassOutcome::Complete, String::new());
+    async fn drain(&self, model: Option<&VectorModel>, mut renewed: Instant) -> Result<PassOutcome, Fault> {
+        let (mut outcome, mut after) = (PassOutcome::Complete, String::new());
         loop {
             if renewed.elapsed() >= self.timing.lease / 3 {
                 renewed = Instant::now();
@@ -180,11 +180,11 @@ impl Outbox {
                     return Ok(PassOutcome::OtherHost);
                 }
             }
-            let pending = self.neo4j.pending(&after, wanted).await?;
-            let Some(last) = pending.last() else { return Ok(left) };
+            let pending = self.neo4j.pending(&after, model).await?;
+            let Some(last) = pending.last() else { return Ok(outcome) };
             after = last.key.clone();
-            if let Some(why) = self.batch(pending, wanted).await? {
-                left = PassOutcome::Incomplete(why);
+            if let Some(reason) = self.batch(pending, model).await? {
+                outcome = PassOutcome::Incomplete(reason);
             }
         }
     }
@@ -193,12 +193,12 @@ impl Outbox {
     async fn batch(
         &self,
         pending: Vec<PendingPage>,
-        wanted: Option<&VectorModel>,
+        model: Option<&VectorModel>,
     ) -> Result<Option<String>, Fault> {
         let mut done = Vec::new();
         let (texts, vectors) = objects(&pending).await?;
         let mut refused = self.weaviate.put_objects(MAIN, texts).await?;
-        if wanted.is_some() {
+        if model.is_some() {
             refused.extend(self.weaviate.put_objects(VECTORS, vectors).await?);
         }
         for PendingPage { key, turn, page, .. } in pending {
@@ -211,22 +211,22 @@ impl Outbox {
             }
         }
         self.neo4j.mark_delivered(done).await?;
-        let Some((key, why)) = refused.first() else { return Ok(None) };
-        tracing::warn!(page = key, why, pages = refused.len(), "Weaviate rejected pages");
-        Ok(Some(format!("Weaviate rejected page '{key}': {why}")))
+        let Some((key, reason)) = refused.first() else { return Ok(None) };
+        tracing::warn!(page = key, reason, pages = refused.len(), "Weaviate rejected pages");
+        Ok(Some(format!("Weaviate rejected page '{key}': {reason}")))
     }
 }
 
 /// Converts pages to objects with texts and objects with vectors. Runs the tokenizer on a blocking thread.
 async fn objects(pending: &[PendingPage]) -> Result<(Vec<PageObject>, Vec<PageObject>), Fault> {
-    let vectors = pending
-        .iter()
-        .filter_map(|one| Some(PageObject::with_vector(&one.key, one.page.as_ref()?, one.vector.clone()?)));
+    let vectors = pending.iter().filter_map(|entry| {
+        Some(PageObject::with_vector(&entry.key, entry.page.as_ref()?, entry.vector.clone()?))
+    });
     let vectors = vectors.collect();
     let pages: Vec<_> = pending
         .iter()
-        .filter(|one| !one.text_is_there)
-        .filter_map(|one| Some((one.key.clone(), one.page.clone()?)))
+        .filter(|entry| !entry.text_is_there)
+        .filter_map(|entry| Some((entry.key.clone(), entry.page.clone()?)))
         .collect();
     let texts = run_blocking(move || {
         let objects = pages.iter().map(|(key, page)| PageObject::with_texts(key, page));

@@ -96,8 +96,8 @@ impl WeaviateSearch<'_> {
             (by_words.into_iter().collect(), by_vector.into_iter().collect());
         let keys: BTreeSet<String> =
             by_words.keys().chain(by_vector.keys()).chain(by_name.keys()).cloned().collect();
-        let without = |known: &BTreeMap<String, f64>| {
-            let keys: Vec<String> = keys.iter().filter(|key| !known.contains_key(*key)).cloned().collect();
+        let without = |scores: &BTreeMap<String, f64>| {
+            let keys: Vec<String> = keys.iter().filter(|key| !scores.contains_key(*key)).cloned().collect();
             SearchFilter { keys, ..SearchFilter::default() }
         };
         let (no_words, no_vector) = (without(&by_words), without(&by_vector));
@@ -144,19 +144,19 @@ impl WeaviateSearch<'_> {
 
     async fn unmatched(&self, words: Vec<SearchWord>) -> Result<Vec<String>, Fault> {
         let mut unmatched = BTreeMap::new();
-        let mut asked = JoinSet::new();
+        let mut tasks = JoinSet::new();
         let mut words = words.into_iter().enumerate();
         loop {
-            let next = if asked.len() < MAX_CONCURRENT { words.next() } else { None };
+            let next = if tasks.len() < MAX_CONCURRENT { words.next() } else { None };
             if let Some((place, SearchWord { text, terms, all })) = next {
                 let weaviate = Arc::clone(self.weaviate);
-                asked.spawn(async move {
+                tasks.spawn(async move {
                     let holds = !terms.is_empty() && weaviate.contains_words(MAIN, &terms, all).await?;
                     Ok((!holds).then_some((place, text)))
                 });
                 continue;
             }
-            match asked.join_next().await {
+            match tasks.join_next().await {
                 None => return Ok(unmatched.into_values().collect()),
                 Some(Ok(answer)) => unmatched.extend(answer?),
                 Some(Err(_)) => {

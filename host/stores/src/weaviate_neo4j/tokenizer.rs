@@ -32,14 +32,14 @@ pub(super) fn tokenize<T: AsRef<str>>(texts: &[T]) -> Result<Vec<Vec<String>>, r
 /// Returns the n-grams of non-Latin scripts in the texts, and their prefixes, because a question may be shorter than an
 /// n-gram and Weaviate matches whole words only.
 pub(super) fn pieces(texts: &[&str]) -> String {
-    let mut found: Vec<String> = Vec::new();
+    let mut prefixes: Vec<String> = Vec::new();
     for piece in
         texts.iter().flat_map(|text| script::grams(text).split(' ').map(str::to_owned).collect::<Vec<_>>())
     {
         let ends = piece.char_indices().map(|(at, _)| at).skip(1).chain([piece.len()]);
-        found.extend(ends.filter(|end| *end > 0).map(|end| piece[..end].to_owned()));
+        prefixes.extend(ends.filter(|end| *end > 0).map(|end| piece[..end].to_owned()));
     }
-    found.join(" ")
+    prefixes.join(" ")
 }
 
 #[cfg(test)]

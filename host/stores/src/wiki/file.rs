@@ -128,8 +128,8 @@ impl FileEdit {
         self.note.write().map_err(cannot)?;
         let written = write_atomic(&self.path, &self.after);
         // The rename can succeed even if a later step fails.
-        let made = written.is_ok() || fs::read(&self.path).is_ok_and(|now| now == self.after);
-        self.applied.store(made, Ordering::SeqCst);
+        let is_applied = written.is_ok() || fs::read(&self.path).is_ok_and(|now| now == self.after);
+        self.applied.store(is_applied, Ordering::SeqCst);
         written.map_err(|error| {
             self.revert();
             cannot(error)

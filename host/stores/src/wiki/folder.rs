@@ -57,21 +57,22 @@ pub(crate) fn read(root: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Wi
 /// Like [`read`], but reuses `known` pages whose files are unchanged.
 pub(crate) fn read_again(
     root: &Path,
-    known: Vec<PageRecord>,
+    stored_records: Vec<PageRecord>,
     mut seen: HashMap<String, FileFingerprint>,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<WikiFolder, Fault> {
     let files = list(root)?;
     let root_name = root_name(root)?;
     let by_file = |record: PageRecord| Some((record.origin.as_ref()?.file.clone(), record));
-    let mut known: HashMap<String, PageRecord> = known.into_iter().filter_map(by_file).collect();
+    let mut stored_records: HashMap<String, PageRecord> =
+        stored_records.into_iter().filter_map(by_file).collect();
     let mut folder = WikiFolder { root: root_name.clone(), ..WikiFolder::default() };
     let mut first: HashMap<String, String> = HashMap::new();
     let total = files.len() as u64;
     progress(0, total);
     for (done, file) in (1..).zip(&files) {
         let path = root.join(&file.relative);
-        let before = known.remove(&file.relative).zip(seen.remove(&file.relative));
+        let before = stored_records.remove(&file.relative).zip(seen.remove(&file.relative));
         let page = match before.filter(|(_, seen)| seen.is_unchanged(&path)) {
             Some((record, seen)) => Ok((record, Some(seen), Vec::new())),
             None => {

@@ -34,8 +34,8 @@ pub(crate) fn split_loose(text: &str) -> Option<(PageType, &str)> {
 
 /// Splits the id of a page to change. Rejects everything that could be a path.
 pub(crate) fn split_strict(id: &str) -> Result<(PageType, &str), Fault> {
-    let refuse = |why: &str| {
-        Fault::invalid(format!("'{}' is not a page id: {why}", shorten(id)))
+    let refuse = |reason: &str| {
+        Fault::invalid(format!("'{}' is not a page id: {reason}", shorten(id)))
             .hint("A page id is Type/Name, for example Principle/Model_Loading.")
     };
     let (kind, name) = id.split_once('/').ok_or_else(|| refuse("it does not contain '/'"))?;

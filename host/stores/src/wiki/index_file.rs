@@ -56,16 +56,20 @@ impl IndexFile {
     ///
     /// The fault names the file and the problem, and its hint the command that writes a new file.
     pub fn read(path: &Path) -> Result<Self, Fault> {
-        let shown = path.display();
-        let hint =
-            format!("Recreate it with `gatehouse kg index DIR --save-to {shown}`, or unset KG_INDEX_PATH.");
+        let display_path = path.display();
+        let hint = format!(
+            "Recreate it with `gatehouse kg index DIR --save-to {display_path}`, or unset KG_INDEX_PATH."
+        );
         let bytes = read_bounded(path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => {
-                Fault::not_found(format!("index file '{shown}' does not exist")).hint(hint.clone())
+                Fault::not_found(format!("index file '{display_path}' does not exist")).hint(hint.clone())
             }
-            _ => Fault::not_found(format!("cannot read index file '{shown}': {error}")).hint(hint.clone()),
+            _ => Fault::not_found(format!("cannot read index file '{display_path}': {error}"))
+                .hint(hint.clone()),
         })?;
-        let wrong = |what: String| Fault::invalid(format!("index file '{shown}' {what}")).hint(hint.clone());
+        let wrong = |problem: String| {
+            Fault::invalid(format!("index file '{display_path}' {problem}")).hint(hint.clone())
+        };
         let value: Value =
             serde_json::from_slice(&bytes).map_err(|error| wrong(format!("is not JSON: {error}")))?;
         let version = value.get("version").and_then(Value::as_str).unwrap_or("none").to_owned();
@@ -78,9 +82,9 @@ impl IndexFile {
             index.search_backend = "weaviate-neo4j".into();
         }
         if !SEARCH_BACKENDS.contains(&index.search_backend.as_str()) {
-            let known = SEARCH_BACKENDS.join(", ");
+            let backends = SEARCH_BACKENDS.join(", ");
             return Err(wrong(format!(
-                "has an unknown search_backend '{}'; expected one of {known}",
+                "has an unknown search_backend '{}'; expected one of {backends}",
                 index.search_backend
             )));
         }

@@ -107,10 +107,10 @@ fn without_closing(title: &str) -> &str {
 /// Returns level and text of a `== heading ==`.
 fn section_title(line: &str) -> Option<(usize, &str)> {
     let line = line.trim_end();
-    let left = line.len() - line.trim_start_matches('=').len();
-    let right = line.len() - line.trim_end_matches('=').len();
-    let level = left.min(right).min(6);
-    if level == 0 || left == line.len() {
+    let opening = line.len() - line.trim_start_matches('=').len();
+    let closing = line.len() - line.trim_end_matches('=').len();
+    let level = opening.min(closing).min(6);
+    if level == 0 || opening == line.len() {
         return None;
     }
     let title = line[level..line.len() - level].trim();
@@ -118,7 +118,7 @@ fn section_title(line: &str) -> Option<(usize, &str)> {
 }
 
 fn sections(text: &str, from: usize, verbatim: &Verbatim) -> Vec<WikiSection> {
-    let mut found: Vec<WikiSection> = Vec::new();
+    let mut sections: Vec<WikiSection> = Vec::new();
     let mut at = from;
     while at < text.len() {
         let end = next_line(text, at);
@@ -126,10 +126,10 @@ fn sections(text: &str, from: usize, verbatim: &Verbatim) -> Vec<WikiSection> {
             && let Some((level, title)) = section_title(&text[at..end])
             && !verbatim.covers(at)
         {
-            if let Some(last) = found.last_mut() {
+            if let Some(last) = sections.last_mut() {
                 last.body.end = at;
             }
-            found.push(WikiSection {
+            sections.push(WikiSection {
                 title: title.to_owned(),
                 level,
                 heading: at..end,
@@ -138,12 +138,12 @@ fn sections(text: &str, from: usize, verbatim: &Verbatim) -> Vec<WikiSection> {
         }
         at = end;
     }
-    found
+    sections
 }
 
 fn tags(text: &str, verbatim: &Verbatim) -> Vec<WikiTag> {
     let bytes = text.as_bytes();
-    let mut found = Vec::new();
+    let mut tags = Vec::new();
     let mut at = 0;
     while let Some(offset) = text[at..].find("[[") {
         let start = at + offset;
@@ -164,14 +164,14 @@ fn tags(text: &str, verbatim: &Verbatim) -> Vec<WikiTag> {
         let (value_end, closed) = value_end(bytes, value_start);
         at = value_end;
         if closed && !verbatim.covers(start) {
-            found.push(WikiTag {
+            tags.push(WikiTag {
                 name: text[name_start..name_end].to_owned(),
                 value: text[value_start..value_end].trim().to_owned(),
                 range: start..value_end + 2,
             });
         }
     }
-    found
+    tags
 }
 
 /// Returns the end of a tag's value and whether `]]` follows. A value cannot span lines or contain a tag.

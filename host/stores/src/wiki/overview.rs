@@ -22,15 +22,15 @@ pub(super) struct Overview {
 
 impl Overview {
     pub(super) fn from_layout(text: &str, layout: &PageLayout) -> Self {
-        let own = layout.overview().map(|section| plain(&text[section.body.clone()]));
-        if let Some(text) = own.filter(|text| !text.is_empty()) {
+        let own_text = layout.overview().map(|section| plain(&text[section.body.clone()]));
+        if let Some(text) = own_text.filter(|text| !text.is_empty()) {
             return Self { text, own: true };
         }
         let verbatim = Verbatim::find(text);
         let prose = |range| first_prose(text, range, layout, &verbatim);
         let described = layout.section_with_children("Description", text.len()).and_then(prose);
-        let found = described.or_else(|| prose(layout.heading_end..text.len()));
-        Self { text: found.map(|text| bounded(&plain(&text))).unwrap_or_default(), own: false }
+        let paragraph = described.or_else(|| prose(layout.heading_end..text.len()));
+        Self { text: paragraph.map(|text| bounded(&plain(&text))).unwrap_or_default(), own: false }
     }
 }
 

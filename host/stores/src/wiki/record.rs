@@ -129,19 +129,19 @@ impl PageRecord {
             hash: String::new(),
             origin: None,
         };
-        let said = page.with_content(&draft.content);
-        fn or_parsed<T>(list: Vec<T>, said: Vec<T>) -> Vec<T> {
-            if list.is_empty() { said } else { list }
+        let parsed_page = page.with_content(&draft.content);
+        fn or_parsed<T>(list: Vec<T>, parsed_list: Vec<T>) -> Vec<T> {
+            if list.is_empty() { parsed_list } else { list }
         }
         let page = Self {
-            overview: if page.overview.is_empty() { said.overview } else { page.overview },
-            content: said.content,
-            domains: or_parsed(page.domains, said.domains),
-            sources: or_parsed(page.sources, said.sources),
-            links: or_parsed(page.links, said.links),
+            overview: if page.overview.is_empty() { parsed_page.overview } else { page.overview },
+            content: parsed_page.content,
+            domains: or_parsed(page.domains, parsed_page.domains),
+            sources: or_parsed(page.sources, parsed_page.sources),
+            links: or_parsed(page.links, parsed_page.links),
             ..page
         };
-        (page.with_field_hash(), said.unknown_edges)
+        (page.with_field_hash(), parsed_page.unknown_edges)
     }
 
     /// Parses a page file with this title and type and the given content.
@@ -156,8 +156,8 @@ impl PageRecord {
             page_type: Some(self.page_type),
             // An overview that equals the one derived from the content is not the page's own.
             own_overview: !self.overview.is_empty() && {
-                let said = self.with_content(&self.content);
-                said.own_overview || said.overview != self.overview
+                let parsed_page = self.with_content(&self.content);
+                parsed_page.own_overview || parsed_page.overview != self.overview
             },
             overview: self.overview.clone(),
             content: self.content.clone(),

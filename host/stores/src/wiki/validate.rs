@@ -35,7 +35,7 @@ pub(crate) fn changes(changes: &PageChanges) -> Result<PageChanges, Fault> {
 
 fn title(text: &str) -> Result<String, Fault> {
     let text = text.trim();
-    let refuse = |why: &str| Err(Fault::invalid(format!("page_title '{}' {why}", ids::shorten(text))));
+    let refuse = |reason: &str| Err(Fault::invalid(format!("page_title '{}' {reason}", ids::shorten(text))));
     if text.is_empty() {
         return Err(Fault::invalid("page_title is empty").hint("Set a title, for example Model Loading."));
     }
@@ -94,14 +94,14 @@ fn list<T: PartialEq, U>(
         return Err(Fault::invalid(format!("{field} has {count} entries; the limit is {MAX_LIST}"))
             .hint("Split the page."));
     }
-    let mut kept = Vec::new();
+    let mut unique_values = Vec::new();
     for value in values {
         let value = stored(value)?;
-        if !kept.contains(&value) {
-            kept.push(value);
+        if !unique_values.contains(&value) {
+            unique_values.push(value);
         }
     }
-    Ok(kept)
+    Ok(unique_values)
 }
 
 fn domains(values: &[String]) -> Result<Vec<String>, Fault> {

@@ -47,11 +47,11 @@ impl<'a> VerbatimScanner<'a> {
     }
 
     fn run(mut self) -> Verbatim {
-        let mut found = Vec::new();
+        let mut ranges = Vec::new();
         let mut line = 0;
         while line < self.text.len() {
             if let Some(end) = self.fence(line) {
-                found.push(line..end);
+                ranges.push(line..end);
                 line = end;
                 continue;
             }
@@ -61,10 +61,10 @@ impl<'a> VerbatimScanner<'a> {
                 let start = at + offset;
                 if self.text[start..].starts_with('`') {
                     let (code, end) = inline_code(&self.text[..line_end], start);
-                    found.extend(code.then_some(start..end));
+                    ranges.extend(code.then_some(start..end));
                     at = end;
                 } else if let Some(end) = self.element(start) {
-                    found.push(start..end);
+                    ranges.push(start..end);
                     at = end;
                     if end > line_end {
                         line_end = next_line(self.text, end);
@@ -75,7 +75,7 @@ impl<'a> VerbatimScanner<'a> {
             }
             line = line_end;
         }
-        Verbatim(found)
+        Verbatim(ranges)
     }
 
     /// Returns the end of the fenced block that opens at `line`.
@@ -129,9 +129,9 @@ impl<'a> VerbatimScanner<'a> {
         if self.unclosed[index] {
             return None;
         }
-        let found = self.lower[from..].find(end);
-        self.unclosed[index] = found.is_none();
-        found.map(|at| from + at + end.len())
+        let position = self.lower[from..].find(end);
+        self.unclosed[index] = position.is_none();
+        position.map(|at| from + at + end.len())
     }
 }
 

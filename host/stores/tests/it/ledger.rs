@@ -179,15 +179,15 @@ async fn a_clean_up_that_runs_again_changes_nothing() {
     }
     ledger.record(place.call("read", SampleEnding::ToolError));
     ledger.flush().await.unwrap();
-    let told = (all(&ledger).await, place.rows("call"));
-    assert_eq!((told.0[0].calls, told.1), (21, 8));
+    let (metrics, rows) = (all(&ledger).await, place.rows("call"));
+    assert_eq!((metrics[0].calls, rows), (21, 8));
     // A host cleans up at its first call, even if another host did so that day.
     for _ in 0..3 {
         let again = place.ledger();
         again.record(CallSample { tool: id("other"), ..place.call("", SampleEnding::Replied) });
         again.flush().await.unwrap();
         let read = MetricsFilter { tool: Some("read".into()), ..MetricsFilter::default() };
-        assert_eq!(again.metrics(&read).await.unwrap(), told.0);
+        assert_eq!(again.metrics(&read).await.unwrap(), metrics);
         again.close().await;
     }
     assert_eq!(place.rows("call"), 11);
@@ -209,10 +209,10 @@ async fn percentiles_of_days_are_those_of_the_calls() {
     assert!(place.rows("call") < 5_000, "most single calls are deleted");
     took.sort_unstable();
     let [read] = &all(&ledger).await[..] else { panic!() };
-    for (told, share) in [(read.p50_ms, 0.5), (read.p95_ms, 0.95)] {
+    for (percentile, share) in [(read.p50_ms, 0.5), (read.p95_ms, 0.95)] {
         let exact = took[(took.len() as f64 * share).ceil() as usize - 1] as f64 / 1_000.0;
-        let told = told.unwrap();
-        assert!((told / exact - 1.0).abs() < 0.0444, "{told} for {exact}");
+        let percentile = percentile.unwrap();
+        assert!((percentile / exact - 1.0).abs() < 0.0444, "{percentile} for {exact}");
     }
     let mean = took.iter().sum::<u64>() as f64 / took.len() as f64 / 1_000.0;
     assert!((read.mean_ms - mean).abs() < 1e-6, "{} for {mean}", read.mean_ms);

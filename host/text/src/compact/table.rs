@@ -43,11 +43,11 @@ impl CompactTable {
         };
         let heads: Vec<String> = columns.iter().map(|column| head(document, column)).collect();
         table.text.push_str(&heads.join("|"));
-        for (row, own) in keys.iter().enumerate() {
+        for (row, key) in keys.iter().enumerate() {
             table.text.push('\n');
             let cells = columns.iter().filter(|column| !matches!(column.form, ColumnEncoding::Same));
-            let own = own.map(|own| cell(document, own));
-            let cells = own.into_iter().chain(cells.map(|column| value(document, column, row)));
+            let key = key.map(|key| cell(document, key));
+            let cells = key.into_iter().chain(cells.map(|column| value(document, column, row)));
             for (n, cell) in cells.enumerate() {
                 table.text.extend((n > 0).then_some(SEPARATOR));
                 table.text.push_str(&cell);
@@ -160,13 +160,13 @@ fn gather(
     columns: &mut Vec<TableColumn>,
 ) -> Option<()> {
     let mut groups: Vec<(NodeIndex, Vec<Option<NodeIndex>>)> = Vec::new();
-    let mut known: HashMap<&str, usize> = HashMap::new();
+    let mut positions: HashMap<&str, usize> = HashMap::new();
     let mut members = 0;
     for (row, object) in objects.iter().enumerate() {
         let Some(object) = object else { continue };
         for (key, value) in document.members(*object) {
             let key = key?;
-            let at = *known.entry(document.raw(key)).or_insert(groups.len());
+            let at = *positions.entry(document.raw(key)).or_insert(groups.len());
             if at == groups.len() {
                 if at + columns.len() >= MAX_COLUMNS {
                     return None;
@@ -206,17 +206,17 @@ fn distinct<'k>(document: &ParsedDocument<'_>, keys: impl Iterator<Item = &'k No
 }
 
 fn form(document: &ParsedDocument<'_>, cells: &[Option<NodeIndex>]) -> ColumnEncoding {
-    let all: Vec<NodeIndex> = cells.iter().flatten().copied().collect();
-    let Some(&first) = all.first() else { return ColumnEncoding::Plain };
-    let whole = all.len() == cells.len();
-    if whole && all.iter().all(|id| document.source(*id) == document.source(first)) {
+    let values: Vec<NodeIndex> = cells.iter().flatten().copied().collect();
+    let Some(&first) = values.first() else { return ColumnEncoding::Plain };
+    let whole = values.len() == cells.len();
+    if whole && values.iter().all(|id| document.source(*id) == document.source(first)) {
         return ColumnEncoding::Same;
     }
     if document.kind(first) == NodeKind::Array {
-        return lists(document, &all).map_or(ColumnEncoding::Plain, ColumnEncoding::Lists);
+        return lists(document, &values).map_or(ColumnEncoding::Plain, ColumnEncoding::Lists);
     }
-    match prefix(document, &all) {
-        length if whole && all.len() >= MIN_PREFIXED_ROWS && length >= MIN_PREFIX_BYTES => {
+    match prefix(document, &values) {
+        length if whole && values.len() >= MIN_PREFIXED_ROWS && length >= MIN_PREFIX_BYTES => {
             ColumnEncoding::Prefix(length)
         }
         _ => ColumnEncoding::Plain,

@@ -118,8 +118,8 @@ impl PlaceAnalysis<'_, '_> {
             return None;
         }
         if have <= self.max_rare() {
-            let found = self.list(place.values.iter().copied());
-            let text = format!("{} is in only {have} of {} rows: {found}", place.name, self.rows);
+            let list = self.list(place.values.iter().copied());
+            let text = format!("{} is in only {have} of {} rows: {list}", place.name, self.rows);
             return self.anomaly(self.surprise_bits(have, 1) + 4.0, text, place.values.first().copied());
         }
         let lack = self.rows.saturating_sub(have);
@@ -137,12 +137,12 @@ impl PlaceAnalysis<'_, '_> {
         if rare == common || times > self.max_rare() {
             return None;
         }
-        let found: Vec<NodeIndex> =
+        let rare_values: Vec<NodeIndex> =
             self.place.values.iter().copied().filter(|id| self.document.kind(*id) == rare).collect();
         let score = self.surprise_bits(times, 1) + if rare == NodeKind::Null { 2.0 } else { 3.0 };
-        let (name, found_list) = (common.with_article(), self.list(found.iter().copied()));
-        let text = format!("{} is usually {name}, except {found_list}", self.place.name);
-        self.anomaly(score, text, found.first().copied())
+        let (name, list) = (common.with_article(), self.list(rare_values.iter().copied()));
+        let text = format!("{} is usually {name}, except {list}", self.place.name);
+        self.anomaly(score, text, rare_values.first().copied())
     }
 
     /// Finds a value in few rows if the other rows share a few values.
@@ -154,8 +154,8 @@ impl PlaceAnalysis<'_, '_> {
         }
         let usual = frequent.iter().take(3).map(|(n, id)| format!("{} ×{n}", self.shown(*id)));
         let usual = join(usual.chain((frequent.len() > 3).then(|| "…".to_owned())), ", ");
-        let found = self.list(rare.iter().map(|(_, id)| *id));
-        let text = format!("{} is rarely {found}; usual values are {usual}", self.place.name);
+        let list = self.list(rare.iter().map(|(_, id)| *id));
+        let text = format!("{} is rarely {list}; usual values are {usual}", self.place.name);
         self.anomaly(self.surprise_bits(times, rare.len()) + 3.0, text, rare.first().map(|(_, id)| *id))
     }
 
@@ -200,17 +200,17 @@ impl PlaceAnalysis<'_, '_> {
             _ => self.shown(spread.median().1),
         };
         let sized = |unit: &str, of: &dyn Fn(NodeIndex) -> usize| {
-            let found = far.iter().take(MAX_NAMED_VALUES);
-            let found = found.map(|(_, id)| format!("{} at {}", of(*id), self.place_of(*id)));
-            let found = join(found, ", ");
-            format!("{name} is unusually long, in {unit}: {found}; the median is {median}")
+            let list = far.iter().take(MAX_NAMED_VALUES);
+            let list = list.map(|(_, id)| format!("{} at {}", of(*id), self.place_of(*id)));
+            let list = join(list, ", ");
+            format!("{name} is unusually long, in {unit}: {list}; the median is {median}")
         };
         match spread.scale {
             MeasureScale::Elements => sized("elements", &|id| self.document.len(id)),
             MeasureScale::Length => sized("bytes", &|id| self.document.size(id)),
             _ => {
-                let (found, all) = (self.list(far.iter().map(|(_, id)| *id)), spread.values.len());
-                format!("{name} has outliers: {found}; the median of {all} is {median}")
+                let (list, total) = (self.list(far.iter().map(|(_, id)| *id)), spread.values.len());
+                format!("{name} has outliers: {list}; the median of {total} is {median}")
             }
         }
     }

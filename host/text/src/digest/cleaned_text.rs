@@ -24,9 +24,9 @@ fn states(line: &str) -> impl DoubleEndedIterator<Item = &str> {
 /// Whether a line shows progress: its first two states differ only in numbers and marks. The rows of a table differ in
 /// words, or have separators.
 fn is_overwritten(line: &str) -> bool {
-    let mut all = states(line);
-    let Some(first) = all.next() else { return false };
-    let Some(second) = all.next() else { return line.trim_end_matches('\r').contains('\r') };
+    let mut states = states(line);
+    let Some(first) = states.next() else { return false };
+    let Some(second) = states.next() else { return line.trim_end_matches('\r').contains('\r') };
     let letters = |state: &str| state.chars().filter(|c| c.is_alphabetic()).collect::<String>();
     !first.contains([',', ';', '\t', '|']) && letters(first) == letters(second)
 }

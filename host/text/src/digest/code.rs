@@ -51,21 +51,22 @@ struct SymbolEntry {
 }
 
 fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
-    let (all, lines, more, about) = defined(text);
+    let (entries, lines, more, about) = defined(text);
     let mut keywords = BoundedCounts::<_, 40>::default();
-    all.iter().for_each(|defined| keywords.add(defined.symbol.keyword.clone(), 1));
+    entries.iter().for_each(|defined| keywords.add(defined.symbol.keyword.clone(), 1));
     let mut findings = vec![format!("{lines} lines of code define {}.", keywords.render(8, String::clone))];
     findings.extend(about.map(|about| format!("First comment: {about}")));
-    let mut longest: Vec<&SymbolEntry> = all.iter().filter(|defined| defined.symbol.is_function()).collect();
+    let mut longest: Vec<&SymbolEntry> =
+        entries.iter().filter(|defined| defined.symbol.is_function()).collect();
     longest.sort_by_key(|defined| (std::cmp::Reverse(defined.end - defined.line), defined.line));
     if !longest.is_empty() {
         let span = |d: &&SymbolEntry| format!("{} (lines {}-{})", d.symbol.name, d.line, d.end);
         findings.push(format!("The longest functions: {}.", join(longest.iter().take(3).map(span), ", ")));
     }
-    let tops: Vec<usize> = (0..all.len()).filter(|at| all[*at].parent.is_none()).collect();
-    let mut listed = grouped(&all, &tops);
+    let tops: Vec<usize> = (0..entries.len()).filter(|at| entries[*at].parent.is_none()).collect();
+    let mut listed = grouped(&entries, &tops);
     let mut inside: Vec<(usize, Vec<usize>)> = Vec::new();
-    for (at, defined) in all.iter().enumerate() {
+    for (at, defined) in entries.iter().enumerate() {
         let Some(parent) = defined.parent else { continue };
         match inside.last_mut().filter(|(last, _)| *last == parent) {
             Some((_, members)) => members.push(at),
@@ -73,16 +74,17 @@ fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
         }
     }
     for (parent, members) in &inside {
-        let name = format!("{} {}", all[*parent].symbol.keyword, all[*parent].symbol.name);
-        listed.extend(grouped(&all, members).into_iter().map(|group| format!("in {name}: {group}")));
+        let name = format!("{} {}", entries[*parent].symbol.keyword, entries[*parent].symbol.name);
+        listed.extend(grouped(&entries, members).into_iter().map(|group| format!("in {name}: {group}")));
     }
     listed.truncate(MAX_SHOWN_LINES);
     if more > 0 {
         listed.push(format!("{more} more definitions"));
     }
-    let mut said: Vec<&SymbolEntry> = all.iter().filter(|defined| !defined.comment.is_empty()).collect();
-    said.sort_by_key(|defined| (!defined.symbol.public, defined.parent.is_some(), defined.line));
-    let said = said
+    let mut comments: Vec<&SymbolEntry> =
+        entries.iter().filter(|defined| !defined.comment.is_empty()).collect();
+    comments.sort_by_key(|defined| (!defined.symbol.public, defined.parent.is_some(), defined.line));
+    let comments = comments
         .iter()
         .take(MAX_SHOWN_LINES)
         .map(|d| format!("{} ({}): {}", d.symbol.name, d.line, d.comment))
@@ -91,17 +93,17 @@ fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
         DigestSection::with_lines(findings),
         DigestSection::query_matches(40, text, query),
         DigestSection::with_title("Definitions (with lines):", 60, listed),
-        DigestSection::with_title("Comments on definitions:", 30, said),
+        DigestSection::with_title("Comments on definitions:", 30, comments),
     ]
 }
 
 /// Lists names with lines, several per digest line, each keyword once: `fn a 12, b 30; struct C 44`.
-fn grouped(all: &[SymbolEntry], members: &[usize]) -> Vec<String> {
+fn grouped(entries: &[SymbolEntry], members: &[usize]) -> Vec<String> {
     let line = |members: &[usize]| {
         let mut out = String::new();
         let mut keyword = "";
         for at in members {
-            let SymbolEntry { symbol, line, .. } = &all[*at];
+            let SymbolEntry { symbol, line, .. } = &entries[*at];
             if symbol.keyword == keyword {
                 out.push_str(", ");
             } else {
@@ -119,7 +121,7 @@ fn grouped(all: &[SymbolEntry], members: &[usize]) -> Vec<String> {
 
 /// Returns the definitions, the line count, the number of further definitions, and the file's first comment.
 fn defined(text: &str) -> (Vec<SymbolEntry>, usize, usize, Option<String>) {
-    let mut all: Vec<SymbolEntry> = Vec::new();
+    let mut entries: Vec<SymbolEntry> = Vec::new();
     let mut open: Vec<usize> = Vec::new();
     let mut comments = symbol::CommentTracker::default();
     let (mut lines, mut more, mut last) = (0, 0, 0);
@@ -129,18 +131,22 @@ fn defined(text: &str) -> (Vec<SymbolEntry>, usize, usize, Option<String>) {
         if line.trim().is_empty() {
             continue;
         }
-        if let Some(said) = comments.line(line) {
-            let said = shown(said, MAX_COMMENT_CHARS);
-            if about.is_none() && all.is_empty() && said.len() > 20 && !said.starts_with(['!', '-', '*']) {
-                about = Some(said.clone());
+        if let Some(comment) = comments.line(line) {
+            let comment = shown(comment, MAX_COMMENT_CHARS);
+            if about.is_none()
+                && entries.is_empty()
+                && comment.len() > 20
+                && !comment.starts_with(['!', '-', '*'])
+            {
+                about = Some(comment.clone());
             }
             // A string below `def` is its documentation. Other comments inside describe the implementation.
-            let inside = all
+            let inside = entries
                 .last_mut()
                 .filter(|d| comments.is_string() && d.comment.is_empty() && number <= d.line + 12);
             match inside {
-                Some(defined) => defined.comment = said,
-                None if above.is_empty() => above = said,
+                Some(defined) => defined.comment = comment,
+                None if above.is_empty() => above = comment,
                 None => {}
             }
             continue;
@@ -148,32 +154,32 @@ fn defined(text: &str) -> (Vec<SymbolEntry>, usize, usize, Option<String>) {
         if line.trim_start().starts_with(['@', '#']) {
             continue;
         }
-        let said = std::mem::take(&mut above);
+        let comment = std::mem::take(&mut above);
         let indent = line.len() - line.trim_start().len();
         let Some(symbol) = symbol::parse(line) else {
             if !line.trim_start().starts_with(['}', ')', ']']) {
-                close(&mut all, &mut open, indent + 1, last);
+                close(&mut entries, &mut open, indent + 1, last);
             }
             last = number;
             continue;
         };
-        close(&mut all, &mut open, indent, last);
+        close(&mut entries, &mut open, indent, last);
         last = number;
-        if all.len() >= MAX_SYMBOLS {
+        if entries.len() >= MAX_SYMBOLS {
             more += 1;
             continue;
         }
-        let parent = open.iter().rev().copied().find(|at| !all[*at].symbol.is_function());
-        open.push(all.len());
-        all.push(SymbolEntry { symbol, line: number, end: number, comment: said, parent });
+        let parent = open.iter().rev().copied().find(|at| !entries[*at].symbol.is_function());
+        open.push(entries.len());
+        entries.push(SymbolEntry { symbol, line: number, end: number, comment, parent });
     }
-    close(&mut all, &mut open, 0, last);
-    (all, lines, more, about)
+    close(&mut entries, &mut open, 0, last);
+    (entries, lines, more, about)
 }
 
-fn close(all: &mut [SymbolEntry], open: &mut Vec<usize>, indent: usize, last: usize) {
-    while let Some(at) = open.last().copied().filter(|at| all[*at].symbol.indent >= indent) {
-        all[at].end = last.max(all[at].line);
+fn close(entries: &mut [SymbolEntry], open: &mut Vec<usize>, indent: usize, last: usize) {
+    while let Some(at) = open.last().copied().filter(|at| entries[*at].symbol.indent >= indent) {
+        entries[at].end = last.max(entries[at].line);
         open.pop();
     }
 }

@@ -131,16 +131,16 @@ impl Diff {
     }
 
     fn changed(&mut self, line: &str) {
-        let (added, removed, kept) = match line.as_bytes().first() {
+        let (added, removed, context) = match line.as_bytes().first() {
             Some(b'+') => (1, 0, 0),
             Some(b'-') => (0, 1, 0),
             Some(b'\\') => return,
             _ => (0, 0, 1),
         };
         let (before, after) = self.left;
-        self.left = (before.saturating_sub(removed + kept), after.saturating_sub(added + kept));
-        let name = (kept == 0 && self.names < MAX_NAMES).then(|| definition(&line[1..])).flatten();
-        let name = name.filter(|found| found.keyword != "impl").map(|found| found.name.to_owned());
+        self.left = (before.saturating_sub(removed + context), after.saturating_sub(added + context));
+        let name = (context == 0 && self.names < MAX_NAMES).then(|| definition(&line[1..])).flatten();
+        let name = name.filter(|symbol| symbol.keyword != "impl").map(|symbol| symbol.name.to_owned());
         self.names += usize::from(name.is_some());
         let Some(file) = self.current() else {
             self.more = (self.more.0, self.more.1 + added, self.more.2 + removed);
@@ -162,8 +162,8 @@ fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
     let count = files.len() + more.0;
     files.sort_by(|a, b| (b.added + b.removed).cmp(&(a.added + a.removed)).then_with(|| a.path.cmp(&b.path)));
     let mut findings = vec![format!("{count} files changed: {added} lines added, {removed} removed.")];
-    let most = files.iter().take(MAX_FINDING_FILES).map(FileDiff::render);
-    findings.push(format!("Most changed: {}.", join(most, "; ")));
+    let top_files = files.iter().take(MAX_FINDING_FILES).map(FileDiff::render);
+    findings.push(format!("Most changed: {}.", join(top_files, "; ")));
     let mut states = BoundedCounts::<_, 8>::default();
     files.iter().filter(|file| !file.state.is_empty()).for_each(|file| states.add(file.state, 1));
     if states.len() > 0 {

@@ -48,8 +48,8 @@ pub(super) fn says_error(key: &str, text: &str) -> Option<usize> {
         // A document that a tool returns mentions errors somewhere.
         return (at <= MAX_EARLY_OFFSET || text.len() <= MAX_MESSAGE_BYTES).then_some(at);
     }
-    let several = text.split_ascii_whitespace().nth(1).is_some();
-    let is_message = several && at <= MAX_EARLY_OFFSET && text.len() <= MAX_MESSAGE_BYTES;
+    let has_several_words = text.split_ascii_whitespace().nth(1).is_some();
+    let is_message = has_several_words && at <= MAX_EARLY_OFFSET && text.len() <= MAX_MESSAGE_BYTES;
     (!NAME_KEYS.contains(&last.as_str()) && is_message).then_some(at)
 }
 
@@ -115,23 +115,23 @@ impl PlaceAnalysis<'_, '_> {
         let says = |id: NodeIndex| says_error(self.place.key(), self.document.raw(id));
         let is_error = |id: NodeIndex| self.document.kind(id) == NodeKind::String && says(id).is_some();
         let scalars = self.stats.scalars.iter().copied();
-        let mut found: Vec<_> = scalars.filter(|(_, id)| is_error(*id)).collect();
+        let mut errors: Vec<_> = scalars.filter(|(_, id)| is_error(*id)).collect();
         // A text that starts with an error word is an error; a text with one further on only mentions it.
-        found.sort_by_key(|(_, id)| says(*id));
-        let times: usize = found.iter().map(|(n, _)| n).sum();
+        errors.sort_by_key(|(_, id)| says(*id));
+        let times: usize = errors.iter().map(|(n, _)| n).sum();
         if times == 0 || times * 10 > self.rows.max(10) {
             return None;
         }
-        let list = self.list(found.iter().map(|(_, id)| *id));
+        let list = self.list(errors.iter().map(|(_, id)| *id));
         let text = match self.rows {
             1 => format!("{} reports an error: {list}", self.place.name),
             rows => format!("{} reports errors in {times} of {rows} rows: {list}", self.place.name),
         };
         // Prose mentions errors; a short text with an error word is one.
-        let short = found.iter().any(|(_, id)| self.document.size(*id) <= 200);
+        let short = errors.iter().any(|(_, id)| self.document.size(*id) <= 200);
         let alone = if self.rows < MIN_ROWS { 6.0 } else { 0.0 };
         let score = self.surprise_bits(times, times) + alone + if short { 5.0 } else { 0.0 };
-        self.anomaly(score, text, Some(found[0].1))
+        self.anomaly(score, text, Some(errors[0].1))
     }
 
     pub(super) fn error_key(&self) -> Option<Anomaly> {
@@ -141,13 +141,13 @@ impl PlaceAnalysis<'_, '_> {
         }
         let empty =
             |id: NodeIndex| matches!(document.source(id), "null" | "false" | "0" | "\"\"" | "[]" | "{}");
-        let found: Vec<NodeIndex> = place.values.iter().copied().filter(|id| !empty(*id)).collect();
-        if found.is_empty() || found.len() * 10 > self.rows.max(10) {
+        let values: Vec<NodeIndex> = place.values.iter().copied().filter(|id| !empty(*id)).collect();
+        if values.is_empty() || values.len() * 10 > self.rows.max(10) {
             return None;
         }
-        let list = self.list(found.iter().copied());
-        let text = format!("{} is present in {} of {}: {list}", place.name, found.len(), self.rows);
-        self.anomaly(self.surprise_bits(found.len(), 1) + 6.0, text, found.first().copied())
+        let list = self.list(values.iter().copied());
+        let text = format!("{} is present in {} of {}: {list}", place.name, values.len(), self.rows);
+        self.anomaly(self.surprise_bits(values.len(), 1) + 6.0, text, values.first().copied())
     }
 }
 

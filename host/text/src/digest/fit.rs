@@ -39,48 +39,49 @@ pub(super) struct FittedSections {
 
 /// Selects the lines that fit `budget` tokens: first each section's share, then from the rest in order.
 pub(super) fn fit(sections: &[DigestSection], budget: usize) -> FittedSections {
-    let mut kept: Vec<Vec<bool>> = sections.iter().map(|s| vec![false; s.lines.len()]).collect();
-    let mut left = budget;
+    let mut selection: Vec<Vec<bool>> = sections.iter().map(|s| vec![false; s.lines.len()]).collect();
+    let mut remaining = budget;
     for shared in [true, false] {
-        for (section, kept) in sections.iter().zip(&mut kept) {
-            let mut allowed = if shared { left.min(budget * section.share / 100) } else { left };
-            for (line, kept_line) in section.lines.iter().zip(0..) {
-                let first = !kept.iter().any(|kept| *kept);
+        for (section, mask) in sections.iter().zip(&mut selection) {
+            let mut allowed = if shared { remaining.min(budget * section.share / 100) } else { remaining };
+            for (line, index) in section.lines.iter().zip(0..) {
+                let first = !mask.iter().any(|included| *included);
                 let title = if first { count_up_to(&section.title, allowed) } else { Some(0) };
                 let needed = title.and_then(|title| Some(title + count_up_to(line, allowed)? + BULLET));
-                let Some(needed) = needed.filter(|needed| !kept[kept_line] && *needed <= allowed) else {
+                let Some(needed) = needed.filter(|needed| !mask[index] && *needed <= allowed) else {
                     continue;
                 };
-                kept[kept_line] = true;
+                mask[index] = true;
                 allowed -= needed;
-                left -= needed;
+                remaining -= needed;
             }
         }
     }
-    let mut text = print(sections, &kept);
+    let mut text = print(sections, &selection);
     let mut tokens = count(&text);
     // The counts of lines do not add up exactly, so drop lines until the whole fits.
     while tokens > budget {
-        let last = kept.iter_mut().rev().find_map(|kept| kept.iter_mut().rev().find(|kept| **kept));
+        let last =
+            selection.iter_mut().rev().find_map(|mask| mask.iter_mut().rev().find(|included| **included));
         let Some(last) = last else { break };
         *last = false;
-        text = print(sections, &kept);
+        text = print(sections, &selection);
         tokens = count(&text);
     }
-    FittedSections { text, tokens, kept }
+    FittedSections { text, tokens, kept: selection }
 }
 
 /// Maximum tokens of a list mark and a line end.
 const BULLET: usize = 2;
 
-fn print(sections: &[DigestSection], kept: &[Vec<bool>]) -> String {
+fn print(sections: &[DigestSection], selection: &[Vec<bool>]) -> String {
     let mut text = String::new();
-    for (section, kept) in sections.iter().zip(kept) {
-        if kept.contains(&true) && !section.title.is_empty() {
+    for (section, mask) in sections.iter().zip(selection) {
+        if mask.contains(&true) && !section.title.is_empty() {
             text.extend([&section.title, "\n"]);
         }
         let mark = if section.title.is_empty() { "- " } else { "" };
-        for (line, _) in section.lines.iter().zip(kept).filter(|(_, kept)| **kept) {
+        for (line, _) in section.lines.iter().zip(mask).filter(|(_, included)| **included) {
             text.extend([mark, line, "\n"]);
         }
     }

@@ -86,7 +86,7 @@ fn after_element<'a>(text: &'a str, name: &str) -> &'a str {
     let mut rest = text;
     while let Some(at) = rest.find("</") {
         rest = &rest[at + 2..];
-        let same = rest.get(..name.len()).is_some_and(|found| found.eq_ignore_ascii_case(name));
+        let same = rest.get(..name.len()).is_some_and(|tag| tag.eq_ignore_ascii_case(name));
         if same {
             return rest.find('>').map_or("", |end| &rest[end + 1..]);
         }
@@ -117,7 +117,7 @@ fn decode_entities(text: &str) -> String {
 }
 
 fn entity(name: &str) -> Option<char> {
-    let known = [
+    let entities = [
         ("amp", '&'),
         ("lt", '<'),
         ("gt", '>'),
@@ -140,7 +140,7 @@ fn entity(name: &str) -> Option<char> {
         let code = hex.map_or_else(|| number.parse(), |hex| u32::from_str_radix(hex, 16)).ok()?;
         return char::from_u32(code).filter(|c| !c.is_control());
     }
-    known.iter().find(|(known, _)| *known == name).map(|(_, c)| *c)
+    entities.iter().find(|(entity, _)| *entity == name).map(|(_, c)| *c)
 }
 
 #[cfg(test)]

@@ -104,12 +104,12 @@ fn singles(document: &ParsedDocument<'_>, places: &[DocumentPlace]) -> Vec<Strin
             let id = *place.values.first()?;
             let scalar =
                 !matches!(document.kind(id), NodeKind::Array | NodeKind::Object) || document.len(id) == 0;
-            let most = if is_reference(&place.name, &document.string(id)) {
+            let max_chars = if is_reference(&place.name, &document.string(id)) {
                 MAX_REFERENCE_CHARS
             } else {
                 2 * MAX_VALUE_CHARS
             };
-            scalar.then(|| format!("{}: {}", place.name, show(document, id, most)))
+            scalar.then(|| format!("{}: {}", place.name, show(document, id, max_chars)))
         })
         .collect()
 }
@@ -138,9 +138,9 @@ fn overview(analysis: &DocumentAnalysis<'_, '_>) -> Vec<String> {
     let heavy = |p: &usize| {
         let id = *places[*p].values.first()?;
         let size = document.size(id);
-        let all = document.size(ParsedDocument::ROOT);
-        (places[*p].rows == 1 && *p > 0 && size * 4 > all)
-            .then(|| format!("{} takes {size} of the {all} bytes", places[*p].name))
+        let total = document.size(ParsedDocument::ROOT);
+        (places[*p].rows == 1 && *p > 0 && size * 4 > total)
+            .then(|| format!("{} takes {size} of the {total} bytes", places[*p].name))
     };
     facts.extend(order.iter().filter_map(heavy).take(1));
     facts.extend(singles(document, places).into_iter().map(|s| s.replacen(": ", " is ", 1)).take(3));
@@ -150,7 +150,7 @@ fn overview(analysis: &DocumentAnalysis<'_, '_>) -> Vec<String> {
 fn root(analysis: &DocumentAnalysis<'_, '_>) -> String {
     let DocumentAnalysis { document, places, largest, .. } = analysis;
     let id = ParsedDocument::ROOT;
-    let what = match document.kind(id) {
+    let description = match document.kind(id) {
         NodeKind::Object => format!("an object of {} keys", document.len(id)),
         NodeKind::Array => format!("a list of {} elements", document.len(id)),
         kind => kind.with_article().to_owned(),
@@ -158,5 +158,5 @@ fn root(analysis: &DocumentAnalysis<'_, '_>) -> String {
     let table = largest.first().map(|t| (&places[*t], &places[places[*t].parent])).map(|(t, parent)| {
         format!("; the largest table is {} with {}", t.name, t.row_counts(document, parent))
     });
-    format!("$ is {what} in {} bytes{}", document.size(id), table.unwrap_or_default())
+    format!("$ is {description} in {} bytes{}", document.size(id), table.unwrap_or_default())
 }

@@ -204,11 +204,11 @@ impl TemplateSlot {
         if !self.more && self.values.len() <= MAX_FEW_VALUES && repeated {
             let mut values: Vec<(&String, &usize)> = self.values.iter().collect();
             values.sort_by(|(a, n), (b, m)| m.cmp(n).then_with(|| a.cmp(b)));
-            let told = values.iter().map(|(value, n)| match n {
+            let parts = values.iter().map(|(value, n)| match n {
                 1 => shown(value, 40),
                 n => format!("{} ×{n}", shown(value, 40)),
             });
-            return Some(join(told, ", "));
+            return Some(join(parts, ", "));
         }
         let (_, written, number, line) = self.largest.as_ref()?;
         (times >= MAX_FEW_VALUES).then(|| format!("max {written}: line {number}: {line}"))

@@ -86,22 +86,22 @@ pub(super) fn pack_lines(
 
 /// Returns the lines that contain the rarest words of the query, best first, each with its number.
 pub(super) fn matching(text: &str, query: &str) -> Vec<String> {
-    let wanted = words(query);
-    if wanted.is_empty() {
+    let query_words = words(query);
+    if query_words.is_empty() {
         return Vec::new();
     }
-    let LinesByWords { found, seen, lines } = lines_by_words(text, &wanted);
+    let LinesByWords { found: groups, seen, lines } = lines_by_words(text, &query_words);
     let weight = |at: usize| f64::from(1 + lines / seen[at].max(1)).ln();
-    let score = |mask: u32| (0..wanted.len()).filter(|at| mask >> at & 1 == 1).map(weight).sum::<f64>();
-    let mut scored: Vec<_> = found.into_iter().map(|(mask, lines)| (score(mask), lines)).collect();
+    let score = |mask: u32| (0..query_words.len()).filter(|at| mask >> at & 1 == 1).map(weight).sum::<f64>();
+    let mut scored: Vec<_> = groups.into_iter().map(|(mask, lines)| (score(mask), lines)).collect();
     let best = scored.iter().map(|(score, _)| *score).fold(0.0, f64::max);
     scored.retain(|(score, _)| score * 3.0 >= best * 2.0);
-    let mut found: Vec<_> =
+    let mut matches: Vec<_> =
         scored.iter().flat_map(|(score, lines)| lines.iter().map(move |line| (*score, *line))).collect();
-    found.sort_by(|(a, x), (b, y)| b.total_cmp(a).then(x.0.cmp(&y.0)));
-    found.truncate(MAX_MATCHES);
+    matches.sort_by(|(a, x), (b, y)| b.total_cmp(a).then(x.0.cmp(&y.0)));
+    matches.truncate(MAX_MATCHES);
     let line = |(_, (number, line))| format!("{number}: {}", shown(line, 2 * MAX_SHOWN_CHARS));
-    found.into_iter().map(line).collect()
+    matches.into_iter().map(line).collect()
 }
 
 struct LinesByWords<'a> {
@@ -112,23 +112,23 @@ struct LinesByWords<'a> {
     lines: u32,
 }
 
-fn lines_by_words<'a>(text: &'a str, wanted: &[String]) -> LinesByWords<'a> {
-    let mut by_words = LinesByWords { found: HashMap::new(), seen: vec![0; wanted.len()], lines: 0 };
+fn lines_by_words<'a>(text: &'a str, query_words: &[String]) -> LinesByWords<'a> {
+    let mut by_words = LinesByWords { found: HashMap::new(), seen: vec![0; query_words.len()], lines: 0 };
     let mut lower = String::new();
     for (number, line) in numbered(text) {
         by_words.lines += 1;
         lower.clear();
         lower.extend(line.chars().flat_map(char::to_lowercase));
-        let held = wanted.iter().enumerate().filter(|(_, word)| begins(&lower, word));
+        let held = query_words.iter().enumerate().filter(|(_, word)| begins(&lower, word));
         let mask = held.fold(0_u32, |mask, (at, _)| mask | 1 << at);
         if mask == 0 {
             continue;
         }
         by_words.seen.iter_mut().enumerate().for_each(|(at, seen)| *seen += (mask >> at) & 1);
-        let found = by_words.found.entry(mask).or_default();
+        let lines = by_words.found.entry(mask).or_default();
         // A score depends only on the words, so later lines are not shown.
-        if found.len() < MAX_MATCHES {
-            found.push((number, line));
+        if lines.len() < MAX_MATCHES {
+            lines.push((number, line));
         }
     }
     by_words
@@ -185,17 +185,18 @@ impl<K: Hash + Eq + Ord + Clone, const LIMIT: usize> BoundedCounts<K, LIMIT> {
     }
 
     pub(super) fn most_frequent(&self) -> Vec<(K, usize)> {
-        let mut all: Vec<(K, usize)> = self.counts.iter().map(|(key, count)| (key.clone(), *count)).collect();
-        all.sort_by(|(a, more), (b, less)| less.cmp(more).then_with(|| a.cmp(b)));
-        all
+        let mut counts: Vec<(K, usize)> =
+            self.counts.iter().map(|(key, count)| (key.clone(), *count)).collect();
+        counts.sort_by(|(a, more), (b, less)| less.cmp(more).then_with(|| a.cmp(b)));
+        counts
     }
 
     /// Formats the highest counts: `amd64 570, all 149, 3 others`.
-    pub(super) fn render(&self, most: usize, name: impl Fn(&K) -> String) -> String {
-        let all = self.most_frequent();
-        let parts = all.iter().take(most).map(|(key, n)| format!("{} {n}", name(key)));
-        let others = all.len().saturating_sub(most);
-        join(parts.chain((others > 0).then(|| format!("{others} others"))), ", ")
+    pub(super) fn render(&self, max_entries: usize, name: impl Fn(&K) -> String) -> String {
+        let counts = self.most_frequent();
+        let parts = counts.iter().take(max_entries).map(|(key, n)| format!("{} {n}", name(key)));
+        let other_count = counts.len().saturating_sub(max_entries);
+        join(parts.chain((other_count > 0).then(|| format!("{other_count} others"))), ", ")
     }
 }
 

@@ -26,8 +26,8 @@ fn is(sample: &TextSample<'_>) -> bool {
         listed += 1;
         deep += usize::from(entry.kind.is_some() || entry.name.contains('/'));
     }
-    let all = lines().count();
-    all >= 8 && listed * 10 >= all * 9 && deep * 10 >= all * 8
+    let count = lines().count();
+    count >= 8 && listed * 10 >= count * 9 && deep * 10 >= count * 8
 }
 
 struct ListingEntry<'a> {
@@ -111,7 +111,7 @@ fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
         if let Some(size) = entry.size.filter(|_| of_file) {
             total = total.saturating_add(size);
             // In descending order. Of equal sizes, the earlier comes first.
-            let at = largest.partition_point(|known| known.0 >= size);
+            let at = largest.partition_point(|other| other.0 >= size);
             if at < MAX_SHOWN_ENTRIES {
                 largest.insert(at, (size, number, entry.name));
                 largest.truncate(MAX_SHOWN_ENTRIES);

@@ -74,27 +74,27 @@ fn is_output(sample: &TextSample<'_>) -> bool {
 
 fn is(sample: &TextSample<'_>) -> bool {
     let lines = sample.lines.iter().filter(|line| !line.trim().is_empty());
-    let (mut all, mut logged, mut traced) = (0, 0, 0);
+    let (mut total, mut logged, mut traced) = (0, 0, 0);
     let mut traces = TraceReader::default();
     for (number, line) in lines.enumerate() {
-        all += 1;
+        total += 1;
         traced += usize::from(traces.line(number, line));
         logged += usize::from(timestamp::find(line).is_some() || timestamp::level(line).is_some());
     }
-    all >= 3 && (logged * 2 >= all || (traces.count() > 0 && (logged + traced) * 4 >= all))
+    total >= 3 && (logged * 2 >= total || (traces.count() > 0 && (logged + traced) * 4 >= total))
 }
 
 fn is_repetitive(sample: &TextSample<'_>) -> bool {
     let mut firsts = BoundedCounts::<_, 400>::default();
-    let mut all = 0;
+    let mut total = 0;
     for line in sample.lines.iter().filter(|line| !line.trim().is_empty()) {
-        all += 1;
+        total += 1;
         let first = line.split_whitespace().next().unwrap_or_default();
         firsts.add(first.split('=').next().unwrap_or_default(), 1);
     }
-    all >= 20
+    total >= 20
         && !is_manual(sample.text)
-        && firsts.most_frequent().iter().take(12).map(|(_, n)| n).sum::<usize>() * 10 >= all * 6
+        && firsts.most_frequent().iter().take(12).map(|(_, n)| n).sum::<usize>() * 10 >= total * 6
 }
 
 fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
@@ -125,7 +125,7 @@ fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
         if severity::counts_failures(line) {
             form.insert_str(0, COUNTED_FAILURE);
         }
-        let is_step = |known: &LineTemplate| known.times > MAX_OUTCOMES;
+        let is_step = |template: &LineTemplate| template.times > MAX_OUTCOMES;
         if form.matches(' ').count() < MIN_STEP_WORDS || !forms.get(&form).is_some_and(is_step) {
             outcomes.candidate(number, line);
         }

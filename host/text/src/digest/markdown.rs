@@ -111,23 +111,23 @@ pub(super) fn outline_sections(
     headings.truncate(MAX_HEADINGS);
     // Reserve the exact tokens for the sentences, because the section is included whole or not at all.
     let cost = |line: &String| tokens::count(line) + 2;
-    let taken = headings.iter().map(cost).sum::<usize>().min(budget * HEADINGS_PERCENT / 100);
+    let heading_tokens = headings.iter().map(cost).sum::<usize>().min(budget * HEADINGS_PERCENT / 100);
     let around = findings.iter().map(cost).sum::<usize>() + OVERHEAD_TOKENS;
-    let mut kept = extracted(text, query, budget.saturating_sub(taken + around).max(64));
+    let mut extracts = extracted(text, query, budget.saturating_sub(heading_tokens + around).max(64));
     if let Some(line_of) = line_of {
-        kept.iter_mut().for_each(|text| *text = extract::with_lines(text, line_of));
+        extracts.iter_mut().for_each(|text| *text = extract::with_lines(text, line_of));
     }
     vec![
         DigestSection::with_lines(findings),
         DigestSection::with_title("Headings (with lines):", HEADINGS_PERCENT, headings),
-        DigestSection::with_title("Text:", 95, kept),
+        DigestSection::with_title("Text:", 95, extracts),
     ]
 }
 
 fn extracted(text: &str, query: &str, tokens: usize) -> Vec<String> {
     let tokens = u32::try_from(tokens).unwrap_or(u32::MAX);
-    let kept = Extractor.extract(ranked_beginning(text, query), query, tokens);
-    kept.into_iter().map(|extract| extract.text).collect()
+    let result = Extractor.extract(ranked_beginning(text, query), query, tokens);
+    result.into_iter().map(|extract| extract.text).collect()
 }
 
 fn ranked_beginning<'a>(text: &'a str, query: &str) -> &'a str {
@@ -153,13 +153,13 @@ fn prose_sections(text: &str, query: &str, budget: usize) -> Vec<DigestSection> 
     let mut findings = vec![format!("The text has {lines} lines and {words} words.")];
     let first = text.lines().map(str::trim).find(|line| !line.is_empty());
     findings.extend(first.map(|line| format!("It begins with {}.", quoted(line, MAX_FIRST_LINE_CHARS))));
-    let kept = extracted(text, query, budget.saturating_sub(2 * PROSE_OVERHEAD_TOKENS));
+    let extracts = extracted(text, query, budget.saturating_sub(2 * PROSE_OVERHEAD_TOKENS));
     // Sentences come only from the start of a long text; search the rest by words.
     let behind = ranked_beginning(text, query).len() < text.len();
     let matches = if behind { matching(text, query) } else { Vec::new() };
     vec![
         DigestSection::with_lines(findings),
         DigestSection::with_title("Lines that match the query:", 30, matches),
-        DigestSection::with_title("Text:", 90, kept),
+        DigestSection::with_title("Text:", 90, extracts),
     ]
 }

@@ -63,12 +63,12 @@ pub(crate) fn digest(text: &str, query: &str, budget: u32) -> Result<DocumentDig
         // Counting a large document takes as long as analyzing it, so do both in parallel.
         let count = || tokens::count(text);
         let thread = (text.len() >= MIN_THREADED_BYTES).then(|| scope.spawn(count));
-        let shown = without_data(with_last_states(text));
-        let form = JsonForm::from_text(&shown, &TextSample::from_text(&shown));
+        let clean_text = without_data(with_last_states(text));
+        let form = JsonForm::from_text(&clean_text, &TextSample::from_text(&clean_text));
         let of_form = form.and_then(|form| Some((form.kind, form.sections(query, max_tokens)?)));
         let (kind, sections) = match of_form {
             Some(of_form) => of_form,
-            None => RecognizedText::from_text(&shown, query).sections(&shown, query, max_tokens),
+            None => RecognizedText::from_text(&clean_text, query).sections(&clean_text, query, max_tokens),
         };
         let tokens = match thread {
             Some(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),

@@ -95,15 +95,17 @@ impl<'a> OutcomeReader<'a> {
             self.add(number, line, MAX_CANDIDATES + MAX_TAIL_LINES);
         }
         let near_end = self.tail.iter().rev().nth(MAX_NEAR_END - 1).map_or(0, |(number, _)| *number);
-        let worth = |found: &OutcomeLine<'_>| found.score + usize::from(found.number >= near_end);
+        let worth = |candidate: &OutcomeLine<'_>| candidate.score + usize::from(candidate.number >= near_end);
         let mut best: Vec<&OutcomeLine<'_>> = self
             .found
             .values()
-            .filter(|found| found.repeats <= MAX_REPEATS && worth(found) >= MIN_SCORE)
+            .filter(|candidate| candidate.repeats <= MAX_REPEATS && worth(candidate) >= MIN_SCORE)
             .collect();
-        best.sort_by_key(|found| (std::cmp::Reverse(worth(found)), std::cmp::Reverse(found.number)));
+        best.sort_by_key(|candidate| {
+            (std::cmp::Reverse(worth(candidate)), std::cmp::Reverse(candidate.number))
+        });
         best.truncate(MAX_SHOWN);
-        best.into_iter().map(|found| (found.number, shown(found.line, MAX_SHOWN_CHARS))).collect()
+        best.into_iter().map(|candidate| (candidate.number, shown(candidate.line, MAX_SHOWN_CHARS))).collect()
     }
 
     /// Returns up to `most` lines from the end, without the repetitive ones before the last two.

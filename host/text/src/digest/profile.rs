@@ -39,8 +39,8 @@ impl DocumentPlace {
     pub(super) fn row_counts(&self, document: &ParsedDocument<'_>, parent: &Self) -> RowCounts {
         let holds = |id: &&NodeIndex| matches!(document.kind(**id), NodeKind::Array | NodeKind::Object);
         let held = parent.values.iter().filter(holds);
-        let all = if self.is_row { held.map(|id| document.len(*id)).sum() } else { self.rows };
-        RowCounts { all: all.max(self.rows), read: self.rows }
+        let total = if self.is_row { held.map(|id| document.len(*id)).sum() } else { self.rows };
+        RowCounts { all: total.max(self.rows), read: self.rows }
     }
 
     pub(super) fn bytes(&self, document: &ParsedDocument<'_>) -> usize {
@@ -149,7 +149,7 @@ impl PlaceFinder<'_, '_> {
     fn group(&self, objects: &[NodeIndex]) -> ObjectShape {
         let everything = || objects.iter().flat_map(|object| self.document.children(*object)).collect();
         let mut groups: Vec<KeyGroup> = Vec::new();
-        let mut known: HashMap<&str, usize> = HashMap::new();
+        let mut positions: HashMap<&str, usize> = HashMap::new();
         let mut doubled = 0;
         for object in objects {
             // Rows usually have the same keys in the same order, so try the next group first.
@@ -159,7 +159,7 @@ impl PlaceFinder<'_, '_> {
                 let name = self.document.raw(key);
                 let at = match groups.get(guess) {
                     Some(group) if self.document.raw(group.key) == name => guess,
-                    _ => *known.entry(name).or_insert(groups.len()),
+                    _ => *positions.entry(name).or_insert(groups.len()),
                 };
                 guess = at + 1;
                 match groups.get_mut(at) {

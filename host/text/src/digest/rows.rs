@@ -44,14 +44,14 @@ pub(super) fn matching(look: &DocumentAnalysis<'_, '_>, query: &str, tokens: usi
         }
     }
     best.truncate(MAX_MATCHES);
-    let mut left = tokens;
+    let mut remaining = tokens;
     let mut lines = Vec::new();
     for (at, id) in best.iter().enumerate() {
         // The first row takes what it needs but leaves room for a second one.
-        let share = if at + 1 < best.len() { left * 6 / 10 } else { left };
+        let share = if at + 1 < best.len() { remaining * 6 / 10 } else { remaining };
         let id = narrow(document, *id, query, share);
         let Some(line) = line(document, id, share) else { continue };
-        left = left.saturating_sub(tokens::count(&line) + 1);
+        remaining = remaining.saturating_sub(tokens::count(&line) + 1);
         lines.push(line);
     }
     lines
@@ -59,25 +59,25 @@ pub(super) fn matching(look: &DocumentAnalysis<'_, '_>, query: &str, tokens: usi
 
 /// Returns the rows whose names are in the query, the longest names first.
 fn named(look: &DocumentAnalysis<'_, '_>, query: &str) -> Vec<NodeIndex> {
-    let mut asked = HashSet::new();
+    let mut query_terms = HashSet::new();
     for_each_term(query, |term| {
-        asked.insert(term.to_owned());
+        query_terms.insert(term.to_owned());
     });
     let columns = (0..look.places.len()).filter_map(|table| Some((table, look.names.column(table)?)));
-    let mut found: Vec<(usize, NodeIndex)> = Vec::new();
+    let mut matches: Vec<(usize, NodeIndex)> = Vec::new();
     for (table, column) in columns {
         for value in &look.places[column].values {
-            let (mut all, mut terms) = (true, 0);
+            let (mut matches_all, mut terms) = (true, 0);
             for_each_term(look.document.raw(*value), |term| {
-                all &= asked.contains(term);
+                matches_all &= query_terms.contains(term);
                 terms += term.len();
             });
-            let row = if all && terms > 2 { look.names.row(table, *value) } else { None };
-            found.extend(row.map(|row| (terms, row)));
+            let row = if matches_all && terms > 2 { look.names.row(table, *value) } else { None };
+            matches.extend(row.map(|row| (terms, row)));
         }
     }
-    found.sort_by_key(|(terms, _)| Reverse(*terms));
-    found.into_iter().take(MAX_MATCHES).map(|(_, row)| row).collect()
+    matches.sort_by_key(|(terms, _)| Reverse(*terms));
+    matches.into_iter().take(MAX_MATCHES).map(|(_, row)| row).collect()
 }
 
 fn best_of(document: &ParsedDocument<'_>, rows: Vec<NodeIndex>, query: &str, most: usize) -> Vec<NodeIndex> {

@@ -214,8 +214,8 @@ impl<'a> JsonScanner<'a> {
         }
     }
 
-    fn expected<T>(&self, wanted: &'static str) -> Result<T, NotJson> {
-        Err(NotJson { at: self.at, expected: wanted })
+    fn expected<T>(&self, token: &'static str) -> Result<T, NotJson> {
+        Err(NotJson { at: self.at, expected: token })
     }
 
     fn peek(&self) -> Option<u8> {
@@ -223,9 +223,9 @@ impl<'a> JsonScanner<'a> {
     }
 
     fn take(&mut self, byte: u8) -> bool {
-        let there = self.peek() == Some(byte);
-        self.at += usize::from(there);
-        there
+        let is_next = self.peek() == Some(byte);
+        self.at += usize::from(is_next);
+        is_next
     }
 
     fn blank(&mut self) {

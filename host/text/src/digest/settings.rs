@@ -130,8 +130,8 @@ struct SettingsSection<'a> {
 }
 
 fn read(text: &str) -> Vec<SettingsSection<'_>> {
-    let mut found = vec![SettingsSection { name: "", times: vec![Vec::new()] }];
-    let mut known: HashMap<&str, usize> = HashMap::from([("", 0)]);
+    let mut sections = vec![SettingsSection { name: "", times: vec![Vec::new()] }];
+    let mut positions: HashMap<&str, usize> = HashMap::from([("", 0)]);
     let mut reader = SettingsReader::default();
     let mut open = 0;
     let mut at = 0;
@@ -144,21 +144,21 @@ fn read(text: &str) -> Vec<SettingsSection<'_>> {
         at += line.len();
         match reader.line(head(line)) {
             SettingsLine::Section(name) => {
-                open = *known.entry(name).or_insert(found.len());
-                if open == found.len() && found.len() < MAX_SECTIONS {
-                    found.push(SettingsSection { name, times: Vec::new() });
+                open = *positions.entry(name).or_insert(sections.len());
+                if open == sections.len() && sections.len() < MAX_SECTIONS {
+                    sections.push(SettingsSection { name, times: Vec::new() });
                 }
-                open = open.min(found.len() - 1);
-                found[open].times.push(Vec::new());
+                open = open.min(sections.len() - 1);
+                sections[open].times.push(Vec::new());
             }
             SettingsLine::Setting(key, value) => {
                 let setting = Setting { key: within(key), value: within(value) };
-                if let Some(settings) = found[open].times.last_mut() {
+                if let Some(settings) = sections[open].times.last_mut() {
                     settings.push(setting);
                 }
             }
             SettingsLine::More => {
-                let last = found[open].times.last_mut().and_then(|settings| settings.last_mut());
+                let last = sections[open].times.last_mut().and_then(|settings| settings.last_mut());
                 if let Some(setting) = last {
                     setting.value.end = end.max(setting.value.start);
                 }
@@ -166,17 +166,21 @@ fn read(text: &str) -> Vec<SettingsSection<'_>> {
             SettingsLine::Blank | SettingsLine::Other => {}
         }
     }
-    found
+    sections
 }
 
 fn sections(text: &str, query: &str, budget: usize) -> Vec<DigestSection> {
-    let found = read(text);
+    let settings_sections = read(text);
     let (tables, single): (Vec<&SettingsSection<'_>>, Vec<&SettingsSection<'_>>) =
-        found.iter().partition(|section| section.times.len() >= MIN_TABLE_ROWS);
+        settings_sections.iter().partition(|section| section.times.len() >= MIN_TABLE_ROWS);
     let count = |section: &&SettingsSection<'_>| section.times.iter().map(Vec::len).sum::<usize>();
-    let all = found.iter().map(|section| count(&section)).sum::<usize>();
-    let named = found.iter().filter(|section| !section.name.is_empty()).map(|s| s.times.len()).sum::<usize>();
-    let mut findings = vec![format!("{all} settings in {named} sections.")];
+    let total = settings_sections.iter().map(|section| count(&section)).sum::<usize>();
+    let named = settings_sections
+        .iter()
+        .filter(|section| !section.name.is_empty())
+        .map(|s| s.times.len())
+        .sum::<usize>();
+    let mut findings = vec![format!("{total} settings in {named} sections.")];
     for table in tables.iter().take(2) {
         findings.push(format!("The section {} occurs {} times.", shown(table.name, 60), table.times.len()));
     }
@@ -193,7 +197,7 @@ fn sections(text: &str, query: &str, budget: usize) -> Vec<DigestSection> {
             let value = shown(&text[setting.value.clone()], MAX_SHOWN_CHARS);
             let setting = format!("{} = {value}", shown(key, MAX_KEY_BYTES));
             let has_room = grouped.len() < MAX_SECTIONS / 10;
-            match grouped.iter_mut().find(|(known, _)| *known == title) {
+            match grouped.iter_mut().find(|(other_title, _)| *other_title == title) {
                 Some((_, settings)) => settings.push(setting),
                 None if has_room => grouped.push((title, vec![setting])),
                 None => {}

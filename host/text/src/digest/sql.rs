@@ -75,11 +75,11 @@ fn findings(text: &str, dump: &SqlDump) -> Vec<String> {
         1 => vec![format!("1 table with {rows} rows")],
         tables => vec![format!("{tables} tables with {rows} rows")],
     };
-    for (at, (_, one, several)) in OBJECT_KINDS.iter().enumerate() {
+    for (at, (_, singular, plural)) in OBJECT_KINDS.iter().enumerate() {
         match dump.others.iter().filter(|(kind, _)| *kind == at).count() {
             0 => {}
-            1 => parts.push(format!("1 {one}")),
-            n => parts.push(format!("{n} {several}")),
+            1 => parts.push(format!("1 {singular}")),
+            n => parts.push(format!("{n} {plural}")),
         }
     }
     let mut findings = vec![format!("{}.", parts.join(", "))];
@@ -87,20 +87,20 @@ fn findings(text: &str, dump: &SqlDump) -> Vec<String> {
     filled.sort_by_key(|table| std::cmp::Reverse(table.rows.len()));
     if filled.len() > 1 {
         let size = |t: &&DumpTable| format!("{} {}", shown(&text[t.name.clone()], 60), t.rows.len());
-        let most = join(filled.iter().take(MAX_FINDING_TABLES).map(size), ", ");
-        findings.push(format!("Most rows are in: {most}."));
+        let largest_tables = join(filled.iter().take(MAX_FINDING_TABLES).map(size), ", ");
+        findings.push(format!("Most rows are in: {largest_tables}."));
     }
     findings
 }
 
 /// `name (a, b): 12`
 fn line(text: &str, table: &DumpTable) -> String {
-    let known = table.rows.first().map_or(&table.columns, |row| match table.columns.len() {
+    let names = table.rows.first().map_or(&table.columns, |row| match table.columns.len() {
         0 => &row.columns,
         _ => &table.columns,
     });
-    let columns = join(known.iter().map(|name| shown(&text[name.clone()], 60)), ", ");
-    let columns = match known.is_empty() {
+    let columns = join(names.iter().map(|name| shown(&text[name.clone()], 60)), ", ");
+    let columns = match names.is_empty() {
         true => String::new(),
         false => format!(" ({})", shown(&columns, MAX_COLUMNS_CHARS)),
     };

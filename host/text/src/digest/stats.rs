@@ -60,14 +60,14 @@ impl PlaceStats {
     pub(super) fn from_values(document: &ParsedDocument<'_>, values: &[NodeIndex]) -> Self {
         let mut kinds = [0; 6];
         let mut scalars: Vec<ScalarCount> = Vec::new();
-        let mut known: HashMap<&str, usize> = HashMap::new();
+        let mut positions: HashMap<&str, usize> = HashMap::new();
         for id in values {
             let kind = document.kind(*id);
             kinds[kind as usize] += 1;
             if matches!(kind, NodeKind::Array | NodeKind::Object) {
                 continue;
             }
-            let at = *known.entry(document.source(*id)).or_insert(scalars.len());
+            let at = *positions.entry(document.source(*id)).or_insert(scalars.len());
             match scalars.get_mut(at) {
                 Some(scalar) => scalar.0 += 1,
                 None => scalars.push((1, *id)),
@@ -103,11 +103,11 @@ impl PlaceStats {
     /// Splits scalars into categories, with more than one in fifty values each, and rare values. `None` unless
     /// categories cover 90 %.
     pub(super) fn categories(&self) -> Option<(&[ScalarCount], &[ScalarCount])> {
-        let all: usize = self.scalars.iter().map(|(n, _)| n).sum();
-        let frequent = self.scalars.partition_point(|(n, _)| *n > 1 && *n * 50 > all);
+        let total: usize = self.scalars.iter().map(|(n, _)| n).sum();
+        let frequent = self.scalars.partition_point(|(n, _)| *n > 1 && *n * 50 > total);
         let (frequent, rare) = self.scalars.split_at(frequent);
         let covered: usize = frequent.iter().map(|(n, _)| n).sum();
-        (!frequent.is_empty() && covered * 10 >= all * 9 - 9).then_some((frequent, rare))
+        (!frequent.is_empty() && covered * 10 >= total * 9 - 9).then_some((frequent, rare))
     }
 }
 
@@ -115,24 +115,24 @@ impl PlaceStats {
 fn spread(document: &ParsedDocument<'_>, values: &[NodeIndex], kinds: [usize; 6]) -> Option<ValueSpread> {
     let of =
         |kind: NodeKind, measure: &dyn Fn(&str, NodeIndex) -> Option<f64>| -> Option<Vec<(f64, NodeIndex)>> {
-            let found: Vec<_> = values
+            let readings: Vec<_> = values
                 .iter()
                 .filter(|id| document.kind(**id) == kind)
                 .filter_map(|id| Some((measure(document.raw(*id), *id)?, *id)))
                 .collect();
-            (!found.is_empty() && found.len() * 10 >= kinds[kind as usize] * 9).then_some(found)
+            (!readings.is_empty() && readings.len() * 10 >= kinds[kind as usize] * 9).then_some(readings)
         };
-    let most = NodeKind::ALL
+    let main_kind = NodeKind::ALL
         .into_iter()
         .filter(|k| *k != NodeKind::Null)
         .max_by_key(|kind| kinds[*kind as usize])?;
-    let (scale, mut values) = match most {
-        NodeKind::Number => (MeasureScale::Number, of(most, &|text, _| measure::number(text))?),
-        NodeKind::Array => (MeasureScale::Elements, of(most, &|_, id| Some(document.len(id) as f64))?),
-        NodeKind::String => of(most, &|text, _| measure::number(text))
+    let (scale, mut values) = match main_kind {
+        NodeKind::Number => (MeasureScale::Number, of(main_kind, &|text, _| measure::number(text))?),
+        NodeKind::Array => (MeasureScale::Elements, of(main_kind, &|_, id| Some(document.len(id) as f64))?),
+        NodeKind::String => of(main_kind, &|text, _| measure::number(text))
             .map(|v| (MeasureScale::NumberInText, v))
-            .or_else(|| Some((MeasureScale::Date, of(most, &|text, _| measure::date(text))?)))
-            .or_else(|| Some((MeasureScale::Length, of(most, &|text, _| Some(text.len() as f64))?)))?,
+            .or_else(|| Some((MeasureScale::Date, of(main_kind, &|text, _| measure::date(text))?)))
+            .or_else(|| Some((MeasureScale::Length, of(main_kind, &|text, _| Some(text.len() as f64))?)))?,
         NodeKind::Null | NodeKind::Bool | NodeKind::Object => return None,
     };
     let exact = |a: NodeIndex, b: NodeIndex| match scale {

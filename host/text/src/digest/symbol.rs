@@ -90,8 +90,8 @@ impl CommentTracker {
             if content.ends_with(end) {
                 self.until = None;
             }
-            let said = content.trim_end_matches(end).trim_start_matches('*').trim();
-            return Some(said);
+            let text = content.trim_end_matches(end).trim_start_matches('*').trim();
+            return Some(text);
         }
         self.string = false;
         for (begin, end) in [("\"\"\"", "\"\"\""), ("'''", "'''"), ("/*", "*/"), ("r\"\"\"", "\"\"\"")] {

@@ -31,9 +31,10 @@ pub(super) fn tables(look: &DocumentAnalysis<'_, '_>, tokens: usize) -> Vec<Dige
         look.places[**table].bytes(look.document) * 100
             >= look.document.size(ParsedDocument::ROOT) * MIN_TABLE_PERCENT
     };
-    let (told, others) = tables.split_at(tables.iter().take_while(large).count().min(MAX_TABLES));
+    let (main_tables, other_tables) =
+        tables.split_at(tables.iter().take_while(large).count().min(MAX_TABLES));
     let lines = |width: usize| -> Vec<Vec<String>> {
-        told.iter().map(|table| lines(look, &homes, *table, width)).collect()
+        main_tables.iter().map(|table| lines(look, &homes, *table, width)).collect()
     };
     let fits = |lines: &Vec<Vec<String>>| {
         lines.iter().flatten().map(|line| line.len() + 4).sum::<usize>() <= tokens * CHARS_PER_TOKEN
@@ -46,12 +47,12 @@ pub(super) fn tables(look: &DocumentAnalysis<'_, '_>, tokens: usize) -> Vec<Dige
         }
     }
     let share = |at: usize| if at == 0 { 40 } else { 12 };
-    let titled = told.iter().zip(chosen).enumerate();
+    let titled = main_tables.iter().zip(chosen).enumerate();
     let mut sections: Vec<DigestSection> = titled
         .map(|(at, (table, lines))| DigestSection::with_title(title(look, *table), share(at), lines))
         .collect();
-    let others: Vec<String> = others.iter().map(|table| size(look, *table)).collect();
-    sections.push(DigestSection::with_title("Other tables:", 8, others));
+    let other_sizes: Vec<String> = other_tables.iter().map(|table| size(look, *table)).collect();
+    sections.push(DigestSection::with_title("Other tables:", 8, other_sizes));
     sections
 }
 
@@ -162,29 +163,29 @@ impl<'l, 'a> ColumnDigest<'l, 'a> {
         if main == NodeKind::Object && kinds.len() == 1 && (is_table || present) && !self.varies() {
             return None;
         }
-        let mut said: Vec<String> = Vec::new();
+        let mut parts: Vec<String> = Vec::new();
         if place.is_row && !is_table {
-            said.push(format!("{} elements", place.rows));
+            parts.push(format!("{} elements", place.rows));
         } else if !present {
-            said.push(format!("in {} of {}", place.values.len(), place.rows));
+            parts.push(format!("in {} of {}", place.values.len(), place.rows));
         }
         match &kinds[..] {
             // The listed values show these kinds.
             [(NodeKind::String | NodeKind::Number | NodeKind::Bool, _)] => {}
-            [(kind, _)] => said.push(kind.name().into()),
-            several => said.extend(several.iter().map(|(k, n)| format!("{} ×{n}", k.name()))),
+            [(kind, _)] => parts.push(kind.name().into()),
+            mixed => parts.extend(mixed.iter().map(|(k, n)| format!("{} ×{n}", k.name()))),
         }
-        said.extend(self.range(width));
+        parts.extend(self.range(width));
         let wide = self.is_categorical() || main == NodeKind::Object;
         let width = width * if wide { CATEGORY_WIDTH_FACTOR } else { 1 };
-        let room = width.saturating_sub(said.iter().map(|part| part.len() + 2).sum());
-        said.extend(self.values(room));
+        let room = width.saturating_sub(parts.iter().map(|part| part.len() + 2).sum());
+        parts.extend(self.values(room));
         if main == NodeKind::Object {
-            said.extend(self.keys(room));
+            parts.extend(self.keys(room));
         }
         let name = relative_name(place, &self.look.places[self.table]);
         let name = if is_table { "the row" } else { name };
-        Some(format!("{name}: {}", said.join(", ")))
+        Some(format!("{name}: {}", parts.join(", ")))
     }
 
     fn shown(&self, spread: &ValueSpread, (value, id): (f64, NodeIndex)) -> String {
@@ -195,9 +196,9 @@ impl<'l, 'a> ColumnDigest<'l, 'a> {
     }
 
     fn end(&self, spread: &ValueSpread, (value, id): (f64, NodeIndex)) -> String {
-        let shown = self.shown(spread, (value, id));
+        let text = self.shown(spread, (value, id));
         let name = self.look.names.name(self.place.table, id);
-        name.map_or(shown.clone(), |name| format!("{shown} ({name})"))
+        name.map_or(text.clone(), |name| format!("{text} ({name})"))
     }
 
     fn range(&self, width: usize) -> Option<String> {
@@ -254,7 +255,7 @@ impl<'l, 'a> ColumnDigest<'l, 'a> {
         if numbers && !self.is_categorical() {
             return Some(format!("{} different", scalars.len()));
         }
-        let mut shown: Vec<String> = Vec::new();
+        let mut values: Vec<String> = Vec::new();
         let mut length = 0;
         for (times, id) in scalars.iter().take(MAX_LISTED_VALUES) {
             let value = bare(document, *id, MAX_VALUE_CHARS);
@@ -262,22 +263,22 @@ impl<'l, 'a> ColumnDigest<'l, 'a> {
             length += value.len() + 2;
             // Texts that occur once are not informative if hardly any text repeats.
             let alone = counted && *times == 1 && (numbers || !self.is_categorical());
-            if !shown.is_empty() && (length > room || alone) {
+            if !values.is_empty() && (length > room || alone) {
                 break;
             }
-            shown.push(value);
+            values.push(value);
         }
         let different = scalars.len();
-        let once = scalars.iter().skip(shown.len()).filter(|(times, _)| *times == 1).count();
-        let rest = different - shown.len();
+        let once = scalars.iter().skip(values.len()).filter(|(times, _)| *times == 1).count();
+        let rest = different - values.len();
         if rest > 0 && !counted {
-            shown.truncate(3);
-            return Some(format!("all {different} different, e.g. {}", shown.join(", ")));
+            values.truncate(3);
+            return Some(format!("all {different} different, e.g. {}", values.join(", ")));
         }
         if rest > 0 {
-            shown.push(format!("{rest} others{}", if once == rest { " once each" } else { "" }));
+            values.push(format!("{rest} others{}", if once == rest { " once each" } else { "" }));
         }
-        Some(format!("{different} different: {}", shown.join(", ")))
+        Some(format!("{different} different: {}", values.join(", ")))
     }
 
     fn keys(&self, room: usize) -> Option<String> {

@@ -99,14 +99,14 @@ fn document(shape: usize, seed: u64, injected: Option<(Injected, &str)>) -> Stri
 
 #[test]
 fn injected_anomalies_are_named() {
-    let (mut told, mut found, mut before, mut trials) = (0, 0, 0, 0);
+    let (mut in_text, mut in_findings, mut before, mut trials) = (0, 0, 0, 0);
     for (injected, marker) in INJECTED {
         for shape in 0..5 {
             for seed in 0..5 {
                 let digest = digest(&document(shape, seed, Some((injected, marker))), "", 1200).unwrap();
                 trials += 1;
-                told += usize::from(digest.text.contains(marker));
-                found += usize::from(digest.findings.iter().any(|f| f.contains(marker)));
+                in_text += usize::from(digest.text.contains(marker));
+                in_findings += usize::from(digest.findings.iter().any(|f| f.contains(marker)));
                 before += usize::from(
                     super::digest(&document(shape, seed, None), "", 1200).unwrap().text.contains(marker),
                 );
@@ -114,7 +114,7 @@ fn injected_anomalies_are_named() {
         }
     }
     // All are in the text and in the findings, and none without injection.
-    assert_eq!((trials, told, found, before), (100, 100, 100, 0));
+    assert_eq!((trials, in_text, in_findings, before), (100, 100, 100, 0));
 }
 
 #[test]
@@ -133,16 +133,22 @@ fn a_small_budget_still_names_what_stands_out() {
 #[test]
 fn findings_come_first_and_describe_the_document() {
     let text = document(1, 3, None);
-    let DocumentDigest { text: told, findings, kind, tokens_out, shortened, .. } =
+    let DocumentDigest { text: digest_text, findings, kind, tokens_out, shortened, .. } =
         digest(&text, "", 1200).unwrap();
     assert!(shortened && kind == "JSON");
-    assert_eq!(tokens_out as usize, BpeTokenCounter.count(&told, TokenEncoding::O200k));
+    assert_eq!(tokens_out as usize, BpeTokenCounter.count(&digest_text, TokenEncoding::O200k));
     assert!((3..=5).contains(&findings.len()));
     let expected: String = findings.iter().map(|f| format!("- {f}\n")).collect();
-    assert!(told.starts_with(&expected));
-    assert!(told.contains("\n$.page.orders[]: 233 rows, named by id. Columns:\nid: "), "{told}");
-    assert!(told.contains("\nprice: 6 (\"o-135\") to 7200 (\"o-2\"), median 480, sum 212596, "), "{told}");
-    assert!(told.contains("$.total: "), "{told}");
+    assert!(digest_text.starts_with(&expected));
+    assert!(
+        digest_text.contains("\n$.page.orders[]: 233 rows, named by id. Columns:\nid: "),
+        "{digest_text}"
+    );
+    assert!(
+        digest_text.contains("\nprice: 6 (\"o-135\") to 7200 (\"o-2\"), median 480, sum 212596, "),
+        "{digest_text}"
+    );
+    assert!(digest_text.contains("$.total: "), "{digest_text}");
 }
 
 #[test]
@@ -171,8 +177,8 @@ fn a_text_that_fits_is_returned_unchanged() {
 #[test]
 fn invalid_json_is_text_and_a_small_budget_is_refused() {
     let prose = "The gate is open. ".repeat(400);
-    let told = digest(&format!("{{{prose}"), "", 200).unwrap();
-    assert!(told.kind == "text" && told.tokens_out <= 200 && told.text.contains("The gate is open."));
+    let result = digest(&format!("{{{prose}"), "", 200).unwrap();
+    assert!(result.kind == "text" && result.tokens_out <= 200 && result.text.contains("The gate is open."));
     assert_eq!(digest(&document(0, 1, None), "", 10).unwrap_err().kind, FaultKind::InvalidArguments);
 }
 
@@ -181,25 +187,25 @@ fn json_lines_are_rows_and_invalid_lines_are_reported() {
     let mut dice = Dice(3);
     let mut lines: Vec<String> = (0..300).map(|i| row(i, &mut dice, None)).collect();
     lines[150] = "worker 3 restarted".into();
-    let told = digest(&lines.join("\n"), "order o-77", 600).unwrap();
-    assert_eq!(told.kind, "JSON Lines");
+    let result = digest(&lines.join("\n"), "order o-77", 600).unwrap();
+    assert_eq!(result.kind, "JSON Lines");
     assert!(
-        told.findings.iter().any(|f| f.contains("\"worker 3 restarted\" at $[150]")),
+        result.findings.iter().any(|f| f.contains("\"worker 3 restarted\" at $[150]")),
         "{:?}",
-        told.findings
+        result.findings
     );
-    assert!(told.text.contains("$[77]: {id: \"o-77\""), "{}", told.text);
+    assert!(result.text.contains("$[77]: {id: \"o-77\""), "{}", result.text);
 }
 
 #[test]
 fn a_truncated_document_is_digested() {
     let whole = document(0, 4, None);
     let part = &whole[..whole.len() - 7];
-    let told = digest(part, "", 600).unwrap();
-    assert!(told.kind == "JSON" && told.text.contains("is truncated"), "{}", told.text);
+    let result = digest(part, "", 600).unwrap();
+    assert!(result.kind == "JSON" && result.text.contains("is truncated"), "{}", result.text);
     for end in 1..400 {
-        let told = digest(&whole[whole.len() - end..], "", 600).unwrap();
-        assert!(!told.text.is_empty());
+        let result = digest(&whole[whole.len() - end..], "", 600).unwrap();
+        assert!(!result.text.is_empty());
         digest(&whole[..end], "", 600).unwrap();
     }
 }

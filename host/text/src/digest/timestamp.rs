@@ -119,8 +119,8 @@ pub(super) fn level(line: &str) -> Option<&'static str> {
             let first = rest.split_whitespace().next().unwrap_or_default();
             first == word || first.bytes().all(|b| b.is_ascii_digit())
         };
-        let mut known = LEVELS.into_iter().map(|level| (level, level)).chain(LEVEL_ALIASES);
-        let (_, level) = known.find(|(known, _)| known.eq_ignore_ascii_case(name))?;
+        let mut levels = LEVELS.into_iter().map(|level| (level, level)).chain(LEVEL_ALIASES);
+        let (_, level) = levels.find(|(alias, _)| alias.eq_ignore_ascii_case(name))?;
         (set_apart || leads).then_some(level)
     })
 }

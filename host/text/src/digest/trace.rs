@@ -57,8 +57,8 @@ impl TraceReader {
         }
         let ended = self.python && self.inside;
         (self.inside, self.python) = (false, false);
-        let found = if ended { parse_exception(content) } else { find_exception(content, indented) };
-        let Some((name, message)) = found else {
+        let exception = if ended { parse_exception(content) } else { find_exception(content, indented) };
+        let Some((name, message)) = exception else {
             self.open = None;
             return ended;
         };
@@ -85,7 +85,7 @@ impl TraceReader {
         let Some(thrown) = at.and_then(|at| self.types.get_mut(at)) else { return };
         thrown.times += 1;
         let message = shown(message, MAX_SHOWN_CHARS);
-        if thrown.messages.iter().any(|(known, _)| without_digits(known) == without_digits(&message)) {
+        if thrown.messages.iter().any(|(existing, _)| without_digits(existing) == without_digits(&message)) {
             return;
         }
         if thrown.messages.len() < MAX_MESSAGES {
@@ -108,14 +108,14 @@ impl TraceReader {
     pub(super) fn render(&self) -> Vec<String> {
         let mut types: Vec<&ExceptionGroup> = self.types.iter().collect();
         types.sort_by(|a, b| b.times.cmp(&a.times).then_with(|| a.name.cmp(&b.name)));
-        let told = |thrown: &&ExceptionGroup| {
+        let describe = |thrown: &&ExceptionGroup| {
             let messages = thrown.messages.iter().map(|(message, line)| format!("{message} (line {line})"));
             let more = (thrown.more > 0).then(|| format!("{} with other messages", thrown.more));
             let messages = join(messages.chain(more), " | ");
             let frame = thrown.frame.as_ref().map(|frame| format!(", first {frame}")).unwrap_or_default();
             format!("{} × {}: {messages}{frame}", thrown.times, shown(&thrown.name, 80))
         };
-        types.iter().take(MAX_SHOWN_TYPES).map(told).collect()
+        types.iter().take(MAX_SHOWN_TYPES).map(describe).collect()
     }
 }
 

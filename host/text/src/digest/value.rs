@@ -84,8 +84,8 @@ fn members(document: &ParsedDocument<'_>, id: NodeIndex, most: usize, depth: usi
     let (open, close) = if document.kind(id) == NodeKind::Object { ('{', '}') } else { ('[', ']') };
     let len = document.len(id);
     out.push(open);
-    let shown = if depth == 0 { 0 } else { MAX_MEMBERS };
-    for (n, (name, value)) in document.members(id).take(shown).enumerate() {
+    let max_members = if depth == 0 { 0 } else { MAX_MEMBERS };
+    for (n, (name, value)) in document.members(id).take(max_members).enumerate() {
         out.push_str(if n > 0 { ", " } else { "" });
         if let Some(name) = name {
             out.push_str(&key(document, name));
@@ -93,9 +93,9 @@ fn members(document: &ParsedDocument<'_>, id: NodeIndex, most: usize, depth: usi
         }
         write(document, value, most, depth - 1, out);
     }
-    if len > shown {
-        out.push_str(if shown > 0 { ", " } else { "" });
-        out.push_str(&format!("… {} more", len - shown));
+    if len > max_members {
+        out.push_str(if max_members > 0 { ", " } else { "" });
+        out.push_str(&format!("… {} more", len - max_members));
     }
     out.push(close);
 }

@@ -58,8 +58,8 @@ fn tensor<'a>(
         return Err(format!("missing tensor `{name}` of type {kind}"));
     }
     let numbers = |key: &str| -> Vec<usize> {
-        let all = tensor[key].as_array().into_iter().flatten();
-        all.filter_map(|n| n.as_u64().and_then(|n| usize::try_from(n).ok())).collect()
+        let values = tensor[key].as_array().into_iter().flatten();
+        values.filter_map(|n| n.as_u64().and_then(|n| usize::try_from(n).ok())).collect()
     };
     let [start, end] = numbers("data_offsets")[..] else {
         return Err(format!("missing offsets of `{name}`"));

@@ -69,8 +69,9 @@ impl<'a> WordPieceVocabulary<'a> {
         let mut pieces = WordTokens { tokens: [0; MAX_CHARS], count: 0 };
         let mut rest = word;
         while !rest.is_empty() {
-            let found = self.longest(rest, pieces.count > 0);
-            let Some(((token, length), place)) = found.zip(pieces.tokens.get_mut(pieces.count)) else {
+            let longest_token = self.longest(rest, pieces.count > 0);
+            let Some(((token, length), place)) = longest_token.zip(pieces.tokens.get_mut(pieces.count))
+            else {
                 pieces.count = 0;
                 break;
             };
@@ -85,12 +86,12 @@ impl<'a> WordPieceVocabulary<'a> {
     fn longest(&self, text: &str, inside: bool) -> Option<(u16, usize)> {
         let mut digests = [0; MAX_PIECE];
         let mut digest = seed(inside);
-        let most = text.len().min(MAX_PIECE);
+        let max_length = text.len().min(MAX_PIECE);
         for (place, byte) in digests.iter_mut().zip(text.bytes()) {
             digest = fnv1a(digest, &[byte]);
             *place = digest;
         }
-        (1..=most)
+        (1..=max_length)
             .rev()
             .filter(|&length| text.is_char_boundary(length))
             .find_map(|length| Some((self.find(&text[..length], inside, digests[length - 1])?, length)))

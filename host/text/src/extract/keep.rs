@@ -63,7 +63,7 @@ impl<'a> ChunkSelection<'a> {
     fn fit(mut self) -> (String, usize) {
         self.take(self.budget.saturating_sub(GAP_MARK_TOKENS));
         let mut best = (String::new(), 0);
-        let mut kept = (self.parts.clone(), self.headings.clone());
+        let mut selection = (self.parts.clone(), self.headings.clone());
         // Amount by which the sum of the parts underestimated the whole.
         let mut margin = 0;
         for _ in 0..MAX_ROUNDS {
@@ -76,14 +76,16 @@ impl<'a> ChunkSelection<'a> {
             }
             if tokens > best.1 {
                 best = (out, tokens);
-                kept = (self.parts.clone(), self.headings.clone());
+                selection = (self.parts.clone(), self.headings.clone());
             }
-            let left = (self.budget - tokens).saturating_sub(margin);
+            let remaining = (self.budget - tokens).saturating_sub(margin);
             // Blank text costs less in one piece than in many, so more fits than the sum of the parts suggests.
-            let more = left * self.estimate().max(tokens) / tokens.max(1);
+            let more = remaining * self.estimate().max(tokens) / tokens.max(1);
             let enough = self.uses_budget(tokens + margin);
             if enough
-                || !(self.take(more) || self.fill(left, CutPoint::Lines) || self.fill(left, CutPoint::Words))
+                || !(self.take(more)
+                    || self.fill(remaining, CutPoint::Lines)
+                    || self.fill(remaining, CutPoint::Words))
             {
                 break;
             }
@@ -96,10 +98,10 @@ impl<'a> ChunkSelection<'a> {
             let (out, tokens) = self.print();
             if tokens <= self.budget {
                 best = (out, tokens);
-                kept = (self.parts.clone(), self.headings.clone());
+                selection = (self.parts.clone(), self.headings.clone());
             }
         }
-        (self.parts, self.headings) = kept;
+        (self.parts, self.headings) = selection;
         if best.0.is_empty() { best } else { self.fill_counted(best) }
     }
 
@@ -161,19 +163,19 @@ impl<'a> ChunkSelection<'a> {
 
     /// Takes whole chunks, at most `tokens` in total. Returns whether it took any.
     fn take(&mut self, tokens: usize) -> bool {
-        let mut left = tokens;
+        let mut remaining = tokens;
         for at in 0..self.order.len() {
             let index = self.order[at];
-            if self.parts[index] != ChunkPart::None || self.chunks[index].tokens > left {
+            if self.parts[index] != ChunkPart::None || self.chunks[index].tokens > remaining {
                 continue;
             }
             let cost = self.chunks[index].tokens + self.cost(index);
-            if cost <= left {
+            if cost <= remaining {
                 self.set(index, ChunkPart::Whole);
-                left -= cost;
+                remaining -= cost;
             }
         }
-        left < tokens
+        remaining < tokens
     }
 
     /// Selects the chunks of each gap that costs no more than its mark.

@@ -41,17 +41,17 @@ pub(super) struct ChunkRanking {
 /// embedding cosine, each relative to its maximum, smoothed by the kernel.
 pub(super) fn ranks(chunks: &[&str], tokens: &[usize], query: &str, budget: usize) -> ChunkRanking {
     let words = shares(bm25::scores(chunks, query));
-    let near: Option<Vec<f32>> = UnitVectors::from_model(chunks)
+    let cosines: Option<Vec<f32>> = UnitVectors::from_model(chunks)
         .zip(UnitVectors::query(query))
         .map(|(vectors, query)| vectors.0.iter().map(|vector| dot(vector, &query).max(0.0)).collect());
-    let scores: Vec<f64> = match &near {
-        Some(near) => {
-            let meaning = shares(near.iter().copied().map(f64::from).collect());
+    let scores: Vec<f64> = match &cosines {
+        Some(cosines) => {
+            let meaning = shares(cosines.iter().copied().map(f64::from).collect());
             words.iter().zip(&meaning).map(|(a, b)| 0.5 * a + 0.5 * b).collect()
         }
         None => words.clone(),
     };
-    let fit = judge(chunks, query, &scores, near.as_deref());
+    let fit = judge(chunks, query, &scores, cosines.as_deref());
     if scores.iter().all(|score| *score == 0.0) {
         return ChunkRanking { ranks: None, fit };
     }
@@ -65,19 +65,19 @@ pub(super) fn ranks(chunks: &[&str], tokens: &[usize], query: &str, budget: usiz
 fn prefer_words(ranks: &mut [f64], words: &[f64], tokens: &[usize], budget: usize) {
     let mut best: Vec<usize> = (0..words.len()).filter(|at| words[*at] > 0.0).collect();
     best.sort_by(|a, b| words[*b].total_cmp(&words[*a]).then(a.cmp(b)));
-    let mut left = budget * WORDS_PERCENT / 100;
+    let mut remaining = budget * WORDS_PERCENT / 100;
     let top = ranks.iter().copied().fold(0.0, f64::max) + 1.0;
     for at in best {
         let cost = tokens[at] + WORDS_MARK_TOKENS;
-        if cost <= left {
-            left -= cost;
+        if cost <= remaining {
+            remaining -= cost;
             ranks[at] = top + words[at];
         }
     }
 }
 
 /// Rates the best chunks, each together with its neighbors.
-fn judge(chunks: &[&str], query: &str, scores: &[f64], near: Option<&[f32]>) -> MatchQuality {
+fn judge(chunks: &[&str], query: &str, scores: &[f64], cosines: Option<&[f32]>) -> MatchQuality {
     let scorer = FitScorer::new(query);
     let mut best: Vec<usize> = (0..chunks.len()).collect();
     let better = |a: &usize, b: &usize| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b));
@@ -87,7 +87,7 @@ fn judge(chunks: &[&str], query: &str, scores: &[f64], near: Option<&[f32]>) -> 
     }
     let fit = |at: usize| {
         let around = at.saturating_sub(1)..(at + 2).min(chunks.len());
-        let cosine = near.map(|near| near[around.clone()].iter().copied().fold(0.0, f32::max));
+        let cosine = cosines.map(|cosines| cosines[around.clone()].iter().copied().fold(0.0, f32::max));
         scorer.fit(NameMatch::No, cosine, &chunks[around])
     };
     best.into_iter().map(fit).min_by_key(|fit| quality(*fit)).unwrap_or(MatchQuality::Nothing)
@@ -108,9 +108,9 @@ pub(super) fn names_heading(text: &str, layout: &TextLayout, query: &str) -> boo
 }
 
 pub(super) fn shares(mut scores: Vec<f64>) -> Vec<f64> {
-    let most = scores.iter().copied().fold(0.0, f64::max);
-    if most > 0.0 {
-        scores.iter_mut().for_each(|score| *score /= most);
+    let max_score = scores.iter().copied().fold(0.0, f64::max);
+    if max_score > 0.0 {
+        scores.iter_mut().for_each(|score| *score /= max_score);
     }
     scores
 }
@@ -122,8 +122,8 @@ fn spread(scores: &[f64], kernel: &[f64]) -> Vec<f64> {
     let at = |index: usize| {
         let (mut sum, mut weight) = (scores[index], 1.0);
         for (distance, share) in kernel.iter().enumerate() {
-            let near = [index.checked_sub(distance + 1), Some(index + distance + 1)];
-            for score in near.into_iter().flatten().filter_map(|near| scores.get(near)) {
+            let neighbors = [index.checked_sub(distance + 1), Some(index + distance + 1)];
+            for score in neighbors.into_iter().flatten().filter_map(|neighbor| scores.get(neighbor)) {
                 sum += share * score;
                 weight += share;
             }

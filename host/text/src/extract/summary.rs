@@ -40,16 +40,17 @@ pub(super) fn ranks(chunks: &[&str]) -> Vec<f64> {
 fn choose(worth: &[f64], vectors: &UnitVectors) -> Vec<f64> {
     let mut ranks = worth.to_vec();
     let mut nearest = vec![0.0_f64; worth.len()];
-    let mut left: Vec<usize> = (0..worth.len()).collect();
+    let mut remaining: Vec<usize> = (0..worth.len()).collect();
     for turn in 0..MAX_DIVERSE_CHUNKS.min(worth.len()) {
         let value = |i: usize| WORTH_WEIGHT * worth[i] - (1.0 - WORTH_WEIGHT) * nearest[i];
         // The first of equals, so that ties stay in document order.
-        let best = (0..left.len()).rev().max_by(|a, b| value(left[*a]).total_cmp(&value(left[*b])));
+        let best =
+            (0..remaining.len()).rev().max_by(|a, b| value(remaining[*a]).total_cmp(&value(remaining[*b])));
         let Some(best) = best else { break };
-        let chosen = left.remove(best);
+        let chosen = remaining.remove(best);
         // Above all chunks that are not chosen, whose ranks are at most 1.
         ranks[chosen] = 2.0 + (MAX_DIVERSE_CHUNKS - turn) as f64;
-        for i in &left {
+        for i in &remaining {
             nearest[*i] = nearest[*i].max(f64::from(dot(&vectors.0[*i], &vectors.0[chosen])));
         }
     }

@@ -67,7 +67,7 @@ fn hostile_text_is_bounded() {
 }
 
 #[test]
-fn how_well_a_question_is_answered_is_said() {
+fn the_fit_of_an_extract_is_reported() {
     let fit = |query: &str, budget| Extractor.extract(&manual(), query, budget).unwrap().fit;
     assert!(matches!(
         fit("when does the circuit breaker open", 500),
@@ -126,7 +126,7 @@ fn a_gap_says_which_lines_are_left_out_and_headings_lead_to_what_is_kept() {
 }
 
 #[test]
-fn a_block_larger_than_the_budget_is_cut_at_a_line_and_that_is_said() {
+fn a_block_larger_than_the_budget_is_cut_at_a_line_with_a_mark() {
     let text = format!("# Long\n\n```\n{}```\n", "a_line(of, code);\n".repeat(400));
     let extract = Extractor.extract(&text, "code", 300).unwrap().text;
     assert!(extract.contains(" of a code block …]\n"), "{extract}");

@@ -16,15 +16,16 @@ impl UnitVectors {
     /// Returns the model's vectors, `None` if it knows fewer than 90 % of the chunks. Unknown chunks get empty vectors.
     pub(super) fn from_model(chunks: &[&str]) -> Option<Self> {
         // The first chunks reveal text in an unsupported script, so skip the rest.
-        let known = |chunks: &[Option<Vec<f32>>]| chunks.iter().flatten().count() * 10 >= chunks.len() * 9;
+        let are_known =
+            |chunks: &[Option<Vec<f32>>]| chunks.iter().flatten().count() * 10 >= chunks.len() * 9;
         let vectors: Vec<_> =
             chunks.iter().take(MAX_SAMPLED_CHUNKS).map(|chunk| LocalEmbedder.vector(chunk)).collect();
-        if !known(&vectors) {
+        if !are_known(&vectors) {
             return None;
         }
         let rest = chunks.iter().skip(MAX_SAMPLED_CHUNKS).map(|chunk| LocalEmbedder.vector(chunk));
         let vectors: Vec<_> = vectors.into_iter().chain(rest).collect();
-        known(&vectors).then(|| Self(vectors.into_iter().map(Option::unwrap_or_default).collect()))
+        are_known(&vectors).then(|| Self(vectors.into_iter().map(Option::unwrap_or_default).collect()))
     }
 
     pub(super) fn query(query: &str) -> Option<Vec<f32>> {

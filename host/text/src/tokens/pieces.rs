@@ -19,15 +19,15 @@ impl PieceSplitter {
         let word = r"[^\r\n\p{L}\p{N}]?";
         let (upper, lower) = (r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]");
         let contraction = "(?i:'s|'t|'re|'ve|'m|'ll|'d)?";
-        let others = r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+$";
+        let other_pieces = r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+$";
         let words = format!("{word}{upper}*{lower}+{contraction}|{word}{upper}+{lower}*{contraction}");
-        Self { expression: expression(&format!("{words}|{others}")), by_hand: true }
+        Self { expression: expression(&format!("{words}|{other_pieces}")), by_hand: true }
     }
 
     pub(super) fn cl100k() -> Self {
         let words = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+";
-        let others = r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+$";
-        Self { expression: expression(&format!("{words}|{others}")), by_hand: false }
+        let other_pieces = r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+$";
+        Self { expression: expression(&format!("{words}|{other_pieces}")), by_hand: false }
     }
 
     /// Returns the pieces in order. Joined, they are the text.

@@ -54,8 +54,8 @@ impl BpeVocabulary {
         for token in 0..merged {
             let (left, right) = (half(token, 0), half(token, 3));
             for part in [left, right] {
-                let known = (part as usize) < halves.len();
-                bytes.extend_from_within(known.then(|| range(&starts, part))?);
+                let is_known = (part as usize) < halves.len();
+                bytes.extend_from_within(is_known.then(|| range(&starts, part))?);
             }
             starts.push(bytes.len() as u32);
             halves.push((left, right));
@@ -134,8 +134,8 @@ impl BpeVocabulary {
     fn merge(&self, left: TokenId, right: TokenId) -> Option<TokenId> {
         let left = left as usize;
         let merges = &self.merges[self.merges_of[left] as usize..self.merges_of[left + 1] as usize];
-        let found = merges.binary_search_by_key(&right, |(right, _)| *right).ok()?;
-        Some(merges[found].1)
+        let position = merges.binary_search_by_key(&right, |(right, _)| *right).ok()?;
+        Some(merges[position].1)
     }
 }
 

@@ -195,9 +195,9 @@ impl RealConnector {
             return ConnectFailure::from_negotiation(failure);
         }
         match timeout(MAX_EXIT_WAIT, process.ended()).await {
-            Ok(how) => ConnectFailure {
+            Ok(exit_reason) => ConnectFailure {
                 wrong_lifecycle: may_restart,
-                ..ConnectFailure::transient(format!("it exited during startup ({how})"))
+                ..ConnectFailure::transient(format!("it exited during startup ({exit_reason})"))
             },
             Err(_) => {
                 ConnectFailure { wrong_lifecycle: may_restart, ..ConnectFailure::from_negotiation(failure) }
@@ -263,11 +263,11 @@ impl Connector for RealConnector {
         limit: Duration,
     ) -> Result<Arc<dyn ServerConnection>, ConnectFailure> {
         if !server.missing.is_empty() {
-            let why = format!(
+            let reason = format!(
                 "it needs {}, which is not set; `gatehouse servers env set NAME` sets a variable",
                 server.missing.join(", ")
             );
-            return Err(ConnectFailure::permanent(why));
+            return Err(ConnectFailure::permanent(reason));
         }
         let (url, headers, is_sse) = match &server.transport {
             ServerTransport::Stdio { .. } => {

@@ -56,14 +56,14 @@ impl CallFailure {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ConnectionEnd {
     /// One line without a full stop.
-    pub(super) why: String,
+    pub(super) reason: String,
     /// True if the server's behavior caused it. A new connection would end the same way.
     pub(super) is_abuse: bool,
 }
 
 impl ConnectionEnd {
-    pub(super) fn new(why: impl Into<String>) -> Self {
-        Self { why: why.into(), is_abuse: false }
+    pub(super) fn new(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), is_abuse: false }
     }
 }
 

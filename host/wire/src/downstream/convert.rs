@@ -104,8 +104,8 @@ fn remove_null_keywords(schema: &mut Map<String, Value>) {
 const DATA_KEYWORDS: [&str; 5] = ["const", "default", "example", "enum", "examples"];
 
 /// Converts icons, and drops those that clients must not be shown.
-fn icons(given: Option<Vec<model::Icon>>) -> Vec<Icon> {
-    let icons = given.into_iter().flatten().map(|icon| Icon {
+fn icons(icon_list: Option<Vec<model::Icon>>) -> Vec<Icon> {
+    let icons = icon_list.into_iter().flatten().map(|icon| Icon {
         src: icon.src,
         sizes: icon.sizes.unwrap_or_default(),
         theme: icon.theme.and_then(|theme| match theme {

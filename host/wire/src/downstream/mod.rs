@@ -90,7 +90,7 @@ impl DownstreamServers {
     /// Replaces all servers, in the order of the configuration. A server with an unchanged definition keeps its
     /// connection; the others are closed.
     pub fn apply(&self, definitions: Vec<ServerDefinition>) {
-        let mut gone = Vec::new();
+        let mut removed_servers = Vec::new();
         let is_news;
         {
             let mut servers = lock(&self.servers);
@@ -102,21 +102,21 @@ impl DownstreamServers {
                 let server = match before.remove(&name) {
                     Some(server) if server.definition == definition => server,
                     other => {
-                        gone.extend(other);
+                        removed_servers.extend(other);
                         DownstreamServer::new(definition, Arc::clone(&self.shared))
                     }
                 };
                 server.place.store(place, Ordering::Relaxed);
                 servers.insert(name, server);
             }
-            gone.extend(before.into_values());
+            removed_servers.extend(before.into_values());
         }
         // Catalogs may contain removed servers and miss new ones.
         if is_news {
             self.shared.changes.send_modify(|changes| *changes += 1);
         }
-        if let (false, Ok(runtime)) = (gone.is_empty(), tokio::runtime::Handle::try_current()) {
-            runtime.spawn(async move { join_all(gone.iter().map(|server| server.close())).await });
+        if let (false, Ok(runtime)) = (removed_servers.is_empty(), tokio::runtime::Handle::try_current()) {
+            runtime.spawn(async move { join_all(removed_servers.iter().map(|server| server.close())).await });
         }
     }
 
@@ -173,8 +173,8 @@ impl DownstreamServers {
     fn server(&self, name: &str) -> Result<Arc<DownstreamServer>, Fault> {
         let servers = lock(&self.servers);
         servers.get(name).cloned().ok_or_else(|| {
-            let near = names::did_you_mean(name, servers.keys().map(|name| &**name));
-            Fault::not_found(format!("unknown server '{}'.{near}", names::quoted(name, 64)))
+            let suggestion = names::did_you_mean(name, servers.keys().map(|name| &**name));
+            Fault::not_found(format!("unknown server '{}'.{suggestion}", names::quoted(name, 64)))
                 .hint("Call list_mcp_servers to see all servers.")
         })
     }
@@ -212,25 +212,25 @@ impl ServerRegistry for DownstreamServers {
         patience: Duration,
         caller: &Principal,
     ) -> Vec<UnlistedServer> {
-        let asked = servers.iter().filter_map(|name| self.server(name).ok());
-        let asked = asked.map(|server| async move {
+        let servers = servers.iter().filter_map(|name| self.server(name).ok());
+        let checks = servers.map(|server| async move {
             // Its hint is for operators.
             let reason = |fault: Fault| Some(fault.message);
             let listed = async {
                 if !server.definition.missing.is_empty() {
                     return Err(Some("variables not set".to_owned()));
                 }
-                let own = server.signed_in(caller).await.map_err(reason)?;
-                let pending = own.first_listing(AfterListing::Stop);
+                let caller_server = server.signed_in(caller).await.map_err(reason)?;
+                let pending = caller_server.first_listing(AfterListing::Stop);
                 // Do not wait longer for a server that other clients have already waited for.
-                let until = pending.until.ok_or(Some(pending.why))?.min(Instant::now() + patience);
-                let listed = tokio::time::timeout_at(until, own.wait_until_listed()).await;
+                let until = pending.until.ok_or(Some(pending.reason))?.min(Instant::now() + patience);
+                let listed = tokio::time::timeout_at(until, caller_server.wait_until_listed()).await;
                 listed.map_err(|_| None)?.map_err(reason)
             };
             let failure = listed.await.err()?;
             Some(UnlistedServer { name: Arc::clone(&server.definition.name), failure })
         });
-        join_all(asked).await.into_iter().flatten().collect()
+        join_all(checks).await.into_iter().flatten().collect()
     }
 
     fn describe_tool(&self, tool: &ToolId, spec: &Arc<ToolSpec>) -> Arc<ToolSpec> {
@@ -253,18 +253,18 @@ impl ServerRegistry for DownstreamServers {
         if let Some(server) = server {
             return self.server(server)?.signed_in(caller).await?.refresh(force).await;
         }
-        let asked = join_all(self.all().into_iter().map(|server| async move {
+        let refreshes = join_all(self.all().into_iter().map(|server| async move {
             let report = async { server.signed_in(caller).await?.refresh(force).await };
             (server.definition.name.to_string(), report.await)
         }));
-        let mut all = RefreshReport::default();
-        for (name, report) in asked.await {
+        let mut combined_report = RefreshReport::default();
+        for (name, report) in refreshes.await {
             match report {
-                Ok(report) => all.add(report),
-                Err(fault) => all.failed.push((name, fault.in_one_line())),
+                Ok(report) => combined_report.add(report),
+                Err(fault) => combined_report.failed.push((name, fault.in_one_line())),
             }
         }
-        Ok(all)
+        Ok(combined_report)
     }
 
     async fn change(

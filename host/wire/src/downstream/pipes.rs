@@ -77,9 +77,9 @@ pub(super) fn spawn_reader(
             match &process {
                 // Its last messages may not be read yet.
                 Some(process) => {
-                    let how = process.ended().await;
+                    let exit_reason = process.ended().await;
                     sleep(MAX_EXIT_WAIT).await;
-                    how
+                    exit_reason
                 }
                 None => std::future::pending().await,
             }
@@ -89,16 +89,16 @@ pub(super) fn spawn_reader(
             reason = read_messages(&peer, output) => reason,
             () = peer.closing().cancelled() => "the connection is closed".into(),
             // A descendant may hold the output open after the process exits.
-            how = exit => how,
+            exit_reason = exit => exit_reason,
         };
         // A process that exits closes its output a moment earlier.
-        let how = match &process {
+        let exit_reason = match &process {
             Some(process) => timeout(MAX_EXIT_WAIT, process.ended()).await.ok(),
             None => None,
         };
         let stderr = process.and_then(|process| process.error_summary());
         let stderr = stderr.map(|stderr| format!("; stderr: {stderr}")).unwrap_or_default();
-        peer.record_end(ConnectionEnd::new(format!("{}{stderr}", how.unwrap_or(reason))));
+        peer.record_end(ConnectionEnd::new(format!("{}{stderr}", exit_reason.unwrap_or(reason))));
         peer.close().await;
     });
 }

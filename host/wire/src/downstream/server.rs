@@ -213,7 +213,7 @@ impl DownstreamServer {
         &self,
         connection: &Arc<dyn ServerConnection>,
         state: ServerState,
-        why: Option<String>,
+        reason: Option<String>,
     ) -> bool {
         let mut inner = lock(&self.inner);
         let is_current = inner.connection.as_ref().is_some_and(|current| Arc::ptr_eq(current, connection));
@@ -223,7 +223,8 @@ impl DownstreamServer {
         inner.connection = None;
         inner.connected_at = None;
         inner.state = state;
-        inner.last_error = why.map(|why| self.limits.redactor.redact_text(why)).or(inner.last_error.take());
+        inner.last_error =
+            reason.map(|reason| self.limits.redactor.redact_text(reason)).or(inner.last_error.take());
         true
     }
 
@@ -239,16 +240,16 @@ impl DownstreamServer {
             inner.first_listing = None;
             inner.connection.take()
         };
-        let own = async {
+        let close_connection = async {
             if let Some(connection) = connection {
                 connection.close().await;
             }
         };
-        tokio::join!(own, self.callers.close());
+        tokio::join!(close_connection, self.callers.close());
     }
 
-    fn close_connection(&self, connection: &Arc<dyn ServerConnection>, why: String) {
-        if self.detach_connection(connection, ServerState::Failed, Some(why)) {
+    fn close_connection(&self, connection: &Arc<dyn ServerConnection>, reason: String) {
+        if self.detach_connection(connection, ServerState::Failed, Some(reason)) {
             let connection = Arc::clone(connection);
             // Over HTTP, other requests may still be answered.
             tokio::spawn(async move { connection.close_after_requests().await });

@@ -125,12 +125,13 @@ pub(super) fn spawn_reader(peer: &Arc<Peer>, mut events: EventReader) {
 }
 
 fn endpoint(stream: &Url, named: &str) -> Result<Url, String> {
-    let shown = quoted(named, MAX_QUOTED_CHARACTERS);
-    let url =
-        stream.join(named).map_err(|error| format!("it named the invalid endpoint '{shown}': {error}"))?;
+    let quoted_endpoint = quoted(named, MAX_QUOTED_CHARACTERS);
+    let url = stream
+        .join(named)
+        .map_err(|error| format!("it named the invalid endpoint '{quoted_endpoint}': {error}"))?;
     if url.origin() != stream.origin() {
         return Err(format!(
-            "it named the endpoint '{shown}', which has another origin than its event stream"
+            "it named the endpoint '{quoted_endpoint}', which has another origin than its event stream"
         ));
     }
     Ok(url)

@@ -68,10 +68,10 @@ impl UriMapper {
 
     /// Returns the prefix of a URI or template of the server when it is mapped, and the part that follows the prefix.
     fn split<'a>(&self, uri: &'a str) -> (&str, &'a str) {
-        let kept = [(APP_SCHEME, self.app_prefix.as_str()), (SKILL_SCHEME, self.skill_prefix.as_str())];
-        let mut kept =
-            kept.into_iter().filter_map(|(scheme, prefix)| Some((prefix, uri.strip_prefix(scheme)?)));
-        kept.next().filter(|(_, rest)| !rest.is_empty()).unwrap_or((&self.prefix, uri))
+        let prefixes = [(APP_SCHEME, self.app_prefix.as_str()), (SKILL_SCHEME, self.skill_prefix.as_str())];
+        let mut matches =
+            prefixes.into_iter().filter_map(|(scheme, prefix)| Some((prefix, uri.strip_prefix(scheme)?)));
+        matches.next().filter(|(_, rest)| !rest.is_empty()).unwrap_or((&self.prefix, uri))
     }
 
     /// Maps a URI of the server to what clients see. `None` if it is empty or too long.
@@ -93,11 +93,12 @@ impl UriMapper {
 
     /// Returns the server's own URI. `None` for other URIs.
     pub(super) fn to_upstream(&self, uri: &str) -> Option<String> {
-        let kept = [(APP_SCHEME, &self.app_prefix), (SKILL_SCHEME, &self.skill_prefix), ("", &self.prefix)];
-        let mut kept = kept
+        let prefixes =
+            [(APP_SCHEME, &self.app_prefix), (SKILL_SCHEME, &self.skill_prefix), ("", &self.prefix)];
+        let mut matches = prefixes
             .into_iter()
             .filter_map(|(scheme, prefix)| Some((scheme, uri.strip_prefix(prefix.as_str())?)));
-        let (scheme, rest) = kept.next()?;
+        let (scheme, rest) = matches.next()?;
         match rest.strip_prefix(ESCAPE_PREFIX) {
             _ if rest.is_empty() => None,
             Some(written) => Some(format!("{scheme}{}", percent_decode_str(written).decode_utf8().ok()?)),

@@ -39,12 +39,13 @@ impl ConfiguredHosts {
         Self { hosts, loopback }
     }
 
-    /// Checks a URL. `what` starts the error message, such as `the token endpoint of a.example`.
+    /// Checks a URL. `subject` starts the error message, such as `the token endpoint of a.example`.
     ///
     /// # Errors
     /// `denied`, with the reason.
-    pub(super) fn check(&self, text: &str, what: &str) -> Result<LoginTarget, Fault> {
-        let bad = |why: &str| Fault::denied(format!("refusing {what}: '{}' {why}", quoted(text, 200)));
+    pub(super) fn check(&self, text: &str, subject: &str) -> Result<LoginTarget, Fault> {
+        let bad =
+            |reason: &str| Fault::denied(format!("refusing {subject}: '{}' {reason}", quoted(text, 200)));
         if text.len() > MAX_URL {
             return Err(bad("is too long"));
         }
@@ -59,7 +60,7 @@ impl ConfiguredHosts {
         if !url.username().is_empty() || url.password().is_some() || url.fragment().is_some() {
             return Err(bad("has a user name, a password or a fragment"));
         }
-        let named = self.hosts.iter().any(|one| one == host) || (loopback && self.loopback);
+        let named = self.hosts.iter().any(|allowed_host| allowed_host == host) || (loopback && self.loopback);
         let local = loopback || literal(host).is_some_and(|address| !is_public(address));
         if local && !named {
             return Err(bad("is in a private network").hint(PRIVATE_ISSUER_HINT));
@@ -115,11 +116,11 @@ impl LoginEndpoints {
         let AuthorizationServer { authorization, token, registration, revocation, .. } = authority;
         let required = [("authorization", Some(authorization)), ("token", Some(token))];
         let optional = [("registration", registration.as_ref()), ("revocation", revocation.as_ref())];
-        let all = required.into_iter().chain(optional);
+        let endpoints = required.into_iter().chain(optional);
         let origin = |(name, target): (&str, Option<&LoginTarget>)| {
             Some((name.to_owned(), target?.url.origin().ascii_serialization()))
         };
-        Ok(Self { issuer: parsed(&authority.issuer)?, origins: all.filter_map(origin).collect() })
+        Ok(Self { issuer: parsed(&authority.issuer)?, origins: endpoints.filter_map(origin).collect() })
     }
 
     /// Checks that the endpoints belong to the issuer. Returns the origins that the user confirmed, now or for the
@@ -134,14 +135,16 @@ impl LoginEndpoints {
         earlier: Option<&StoredLogin>,
         dialog: &dyn LoginDialog,
     ) -> Result<Option<BTreeMap<String, String>>, Fault> {
-        let own = self.issuer.origin().ascii_serialization();
-        if settings.issuer.is_some() || self.origins.values().all(|origin| *origin == own) {
+        let issuer_origin = self.issuer.origin().ascii_serialization();
+        if settings.issuer.is_some() || self.origins.values().all(|origin| *origin == issuer_origin) {
             return Ok(None);
         }
         let confirmed = earlier
             .filter(|login| parsed(&login.issuer).is_ok_and(|issuer| issuer == self.issuer))
             .and_then(|login| login.confirmed_origins.as_ref());
-        if confirmed.is_some_and(|known| self.origins.iter().all(|(name, at)| known.get(name) == Some(at))) {
+        if confirmed.is_some_and(|confirmed_origins| {
+            self.origins.iter().all(|(name, at)| confirmed_origins.get(name) == Some(at))
+        }) {
             return Ok(Some(self.origins));
         }
         match dialog.confirm(&self).await {

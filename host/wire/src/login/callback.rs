@@ -77,13 +77,13 @@ impl CallbackListener {
                 Some(read) = connections.join_next() => {
                     oldest_first.retain(|connection| !connection.is_finished());
                     let Ok(Ok(Some((mut stream, target)))) = read else { continue };
-                    let found = target.as_deref().and_then(|target| expected.answer(target));
-                    let (status, text) = match found {
+                    let answer = target.as_deref().and_then(|target| expected.answer(target));
+                    let (status, text) = match answer {
                         Some(_) => ("200 OK", ANSWER_RECEIVED),
                         None => ("400 Bad Request", "This is not the answer that Gatehouse expects."),
                     };
                     reply(&mut stream, status, text).await;
-                    if let Some(answer) = found {
+                    if let Some(answer) = answer {
                         return answer;
                     }
                 }
@@ -113,7 +113,9 @@ impl ExpectedAnswer<'_> {
     pub(super) fn code_in(&self, url: &Url) -> Option<Result<Secret, Fault>> {
         let mut answer = Parameters::default();
         for (name, value) in url.query_pairs() {
-            let Some(name) = PARAMETER_NAMES.into_iter().find(|known| *known == name) else { continue };
+            let Some(name) = PARAMETER_NAMES.into_iter().find(|parameter| *parameter == name) else {
+                continue;
+            };
             // Reject duplicates: parsers disagree on their meaning.
             if answer.insert(name, value.into_owned()).is_some() {
                 return None;
@@ -142,9 +144,13 @@ impl ExpectedAnswer<'_> {
             None => {}
         }
         if let Some(error) = answer.get("error") {
-            let why = answer.get("error_description").map_or_else(String::new, |why| format!(", {why}"));
-            let why = quoted(&format!("{error}{why}"), 300);
-            return Err(Fault::denied(format!("{issuer} refused the login: {}", why.trim_end_matches('.'))));
+            let reason =
+                answer.get("error_description").map_or_else(String::new, |reason| format!(", {reason}"));
+            let reason = quoted(&format!("{error}{reason}"), 300);
+            return Err(Fault::denied(format!(
+                "{issuer} refused the login: {}",
+                reason.trim_end_matches('.')
+            )));
         }
         let code = answer.get("code").filter(|code| !code.is_empty());
         let code =

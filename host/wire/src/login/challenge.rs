@@ -48,7 +48,7 @@ impl AuthChallenge<'_> {
     }
 
     pub(crate) fn parameter(&self, name: &str) -> Option<&str> {
-        self.parameters.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+        self.parameters.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 }
 

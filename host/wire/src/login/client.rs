@@ -59,8 +59,8 @@ impl OAuthClient {
         };
         let id = &named.id;
         if id.starts_with("https://") && !authority.takes_client_documents {
-            let why = format!("{issuer} does not support the URL of a document as client_id");
-            return Err(needs_registration(server, &issuer, redirect, why));
+            let reason = format!("{issuer} does not support the URL of a document as client_id");
+            return Err(needs_registration(server, &issuer, redirect, reason));
         }
         Ok(Self::named(named, authority))
     }
@@ -85,8 +85,8 @@ impl OAuthClient {
     ) -> Result<Self, Fault> {
         let issuer = quoted(&authority.issuer, 200);
         let Some(endpoint) = &authority.registration else {
-            let why = format!("{issuer} does not support dynamic client registration");
-            return Err(needs_registration(server, &issuer, redirect, why));
+            let reason = format!("{issuer} does not support dynamic client registration");
+            return Err(needs_registration(server, &issuer, redirect, reason));
         };
         let about = json!({
             "client_name": "Gatehouse",
@@ -98,8 +98,8 @@ impl OAuthClient {
         });
         let answer = http.send(Method::POST, endpoint, RequestContent::json(about.to_string())).await?;
         if !answer.status.is_success() {
-            let why = format!("{issuer} refused to register Gatehouse: {}", answer.error_text(&[]));
-            return Err(needs_registration(server, &issuer, redirect, why));
+            let reason = format!("{issuer} refused to register Gatehouse: {}", answer.error_text(&[]));
+            return Err(needs_registration(server, &issuer, redirect, reason));
         }
         let registered: RegistrationResponse =
             answer.json(&format!("the registration response of {issuer}"))?;
@@ -147,7 +147,7 @@ impl OAuthClient {
 impl AuthMethod {
     /// Selects the method for a client with a secret. The default is `client_secret_basic` (RFC 8414).
     fn for_secret(offered: &[String]) -> Self {
-        let has = |name: &str| offered.iter().any(|one| one == name);
+        let has = |name: &str| offered.iter().any(|method| method == name);
         if has("client_secret_post") && !has("client_secret_basic") {
             Self::ClientSecretPost
         } else {
@@ -156,10 +156,10 @@ impl AuthMethod {
     }
 }
 
-fn needs_registration(server: &str, issuer: &str, redirect: &str, why: String) -> Fault {
+fn needs_registration(server: &str, issuer: &str, redirect: &str, reason: String) -> Fault {
     // At a terminal, the port is another one each time, which authorization servers accept.
     let redirect = if redirect.ends_with(CALLBACK_PATH) { redirect } else { "http://127.0.0.1/callback" };
-    Fault::denied(why).hint(format!(
+    Fault::denied(reason).hint(format!(
         "Register Gatehouse at {issuer} with the redirect URI {redirect}, then set client_id and \
         issuer = \"{issuer}\" in [servers.{server}.oauth] of presets.toml."
     ))

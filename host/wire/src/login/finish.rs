@@ -22,8 +22,8 @@ impl Logins {
     ) -> Result<LoginState, Fault> {
         let shared = &self.shared;
         let (identity, issued) = shared.exchange(&started, proof).await.map_err(|refused| match refused {
-            TokenError::Grant(why) | TokenError::Client(why) => {
-                Fault::denied(format!("the login was refused: {why}"))
+            TokenError::Grant(reason) | TokenError::Client(reason) => {
+                Fault::denied(format!("the login was refused: {reason}"))
             }
             TokenError::Other(fault) => fault,
         })?;
@@ -61,9 +61,9 @@ impl Logins {
     /// # Errors
     /// If it is not a bearer token (RFC 6750), or the login cannot be written.
     pub async fn store_token(&self, id: &LoginId, url: &str, token: &Secret) -> Result<LoginState, Fault> {
-        let given = token.reveal();
+        let value = token.reveal();
         let is_token = |c: char| c.is_ascii_alphanumeric() || "-._~+/=".contains(c);
-        if given.is_empty() || given.len() > MAX_TOKEN || !given.chars().all(is_token) {
+        if value.is_empty() || value.len() > MAX_TOKEN || !value.chars().all(is_token) {
             return Err(Fault::invalid(format!(
                 "invalid token: expected 1 to {MAX_TOKEN} letters, digits or -._~+/="
             )));

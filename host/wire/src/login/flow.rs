@@ -137,9 +137,9 @@ impl Logins {
     ) -> Result<LoginState, Fault> {
         if !matches!(settings.grant, LoginGrant::IdentityProvider(_)) {
             let server = id.server();
-            let why =
+            let reason =
                 format!("server '{server}' has no identity provider that could have issued an ID token");
-            return Err(Fault::invalid(why)
+            return Err(Fault::invalid(reason)
                 .hint(format!("Add [servers.{server}.oauth.identity_provider] to presets.toml.")));
         }
         let started = self.start_login(id, url, settings, dialog, String::new()).await?;

@@ -123,9 +123,9 @@ impl Response {
         values.iter().filter_map(|value| value.to_str().ok())
     }
 
-    /// Parses the body. `what` starts the error message.
-    pub(super) fn json<T: DeserializeOwned>(&self, what: &str) -> Result<T, Fault> {
-        serde_json::from_slice(&self.body).map_err(|_| Fault::unavailable(format!("cannot parse {what}")))
+    /// Parses the body. `subject` starts the error message.
+    pub(super) fn json<T: DeserializeOwned>(&self, subject: &str) -> Result<T, Fault> {
+        serde_json::from_slice(&self.body).map_err(|_| Fault::unavailable(format!("cannot parse {subject}")))
     }
 
     /// Returns the `error` code of the body (RFC 6749 section 5.2), if any.

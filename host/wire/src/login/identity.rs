@@ -157,20 +157,20 @@ impl StoredIdentity {
         let document: ExchangeDocument =
             answer.json(&format!("the answer of the token endpoint of {host}"))?;
         if !is_token(&document.access_token) {
-            let why = format!("{host} issued an assertion that is empty, too long or has spaces");
-            return Err(TokenError::Other(Fault::unavailable(why)));
+            let reason = format!("{host} issued an assertion that is empty, too long or has spaces");
+            return Err(TokenError::Other(Fault::unavailable(reason)));
         }
         if document.issued_token_type != ASSERTION_TYPE {
             let kind = quoted(&document.issued_token_type, 80);
-            let why = format!("{host} issued a token of type '{kind}'; expected {ASSERTION_TYPE}");
-            return Err(TokenError::Other(Fault::unavailable(why)));
+            let reason = format!("{host} issued a token of type '{kind}'; expected {ASSERTION_TYPE}");
+            return Err(TokenError::Other(Fault::unavailable(reason)));
         }
         let assertion = Secret::new(document.access_token);
         let pairs =
             vec![("grant_type", ASSERTION_GRANT.to_owned()), ("assertion", assertion.reveal().to_owned())];
         // The provider has just vouched for the user, so this refusal may end, for example when the clocks are right.
         endpoint.request_tokens(pairs, [assertion]).await.map_err(|error| match error {
-            TokenError::Grant(why) => TokenError::Other(Fault::denied(why)),
+            TokenError::Grant(reason) => TokenError::Other(Fault::denied(reason)),
             error => error,
         })
     }

@@ -68,23 +68,23 @@ pub(super) struct LoginStore {
 impl LoginStore {
     pub(super) async fn read(&self, id: &LoginId) -> Result<Option<StoredLogin>, Fault> {
         let path = self.path(id, "json")?;
-        let shown = path.display().to_string();
+        let path_text = path.display().to_string();
         let bytes = match blocking(move || bounded(&path)).await {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(Fault::unavailable(format!("cannot read {shown}: {error}"))),
+            Err(error) => return Err(Fault::unavailable(format!("cannot read {path_text}: {error}"))),
         };
         match serde_json::from_slice::<StoredLogin>(&bytes) {
             // A file that was renamed must not become the login of another principal.
             Ok(login) if login.owner.as_deref() == id.owner().map(Principal::as_str) => Ok(Some(login)),
-            _ => Err(id.hint_login(Fault::unavailable(format!("{shown} is not a valid login file")))),
+            _ => Err(id.hint_login(Fault::unavailable(format!("{path_text} is not a valid login file")))),
         }
     }
 
     pub(super) async fn write(&self, id: &LoginId, login: &StoredLogin) -> Result<(), Fault> {
         let path = self.path(id, "json")?;
-        let shown = path.display().to_string();
-        let failed = |why: String| Fault::unavailable(format!("cannot write {shown}: {why}"));
+        let path_text = path.display().to_string();
+        let failed = |reason: String| Fault::unavailable(format!("cannot write {path_text}: {reason}"));
         let bytes = serde_json::to_vec_pretty(login).map_err(|error| failed(error.to_string()))?;
         let written = blocking(move || write_private(&path, &bytes, Durability::Synced)).await;
         written.map_err(|error| failed(error.to_string()))
@@ -92,19 +92,19 @@ impl LoginStore {
 
     pub(super) async fn remove(&self, id: &LoginId) -> Result<bool, Fault> {
         let path = self.path(id, "json")?;
-        let shown = path.display().to_string();
+        let path_text = path.display().to_string();
         match blocking(move || std::fs::remove_file(path)).await {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(Fault::unavailable(format!("cannot remove {shown}: {error}"))),
+            Err(error) => Err(Fault::unavailable(format!("cannot remove {path_text}: {error}"))),
         }
     }
 
     /// Locks a login until the returned file is dropped.
     pub(super) async fn lock(&self, id: &LoginId) -> Result<File, Fault> {
         let path = self.path(id, "lock")?;
-        let shown = path.display().to_string();
-        let failed = |error: io::Error| Fault::unavailable(format!("cannot lock {shown}: {error}"));
+        let path_text = path.display().to_string();
+        let failed = |error: io::Error| Fault::unavailable(format!("cannot lock {path_text}: {error}"));
         let folder = self.folder.clone();
         let open = move || {
             make_private(&folder)?;
@@ -127,30 +127,33 @@ impl LoginStore {
 
     /// Returns the logins of principals, without those that cannot be read. Sorted by server and owner.
     pub(super) async fn of_principals(&self) -> Result<Vec<LoginId>, Fault> {
-        let mut all = Vec::new();
+        let mut login_ids = Vec::new();
         for stem in self.principal_stems().await? {
             let path = self.folder.join(format!("{stem}.json"));
             let read = blocking(move || bounded(&path)).await;
             let login = read.ok().and_then(|bytes| serde_json::from_slice::<StoredLogin>(&bytes).ok());
             let owner = login.and_then(|login| login.owner).map(|owner| Principal::Named(owner.into()));
-            all.extend(owner.map(|owner| LoginId::from_principal(server_of(&stem), &owner)));
+            login_ids.extend(owner.map(|owner| LoginId::from_principal(server_of(&stem), &owner)));
         }
         let key = |id: &LoginId| (id.server().to_owned(), id.owner().map(|owner| owner.as_str().to_owned()));
-        all.sort_by_cached_key(key);
-        Ok(all)
+        login_ids.sort_by_cached_key(key);
+        Ok(login_ids)
     }
 
     /// Returns the logins of one principal by their files, also of those that cannot be read.
     pub(super) async fn of_principal(&self, principal: &Principal) -> Result<Vec<LoginId>, Fault> {
         let stems = self.principal_stems().await?.into_iter();
-        let own = stems.map(|stem| (LoginId::from_principal(server_of(&stem), principal), stem));
-        Ok(own.filter(|(id, stem)| id.file_stem().is_ok_and(|own| own == *stem)).map(|(id, _)| id).collect())
+        let candidates = stems.map(|stem| (LoginId::from_principal(server_of(&stem), principal), stem));
+        Ok(candidates
+            .filter(|(id, stem)| id.file_stem().is_ok_and(|file_stem| file_stem == *stem))
+            .map(|(id, _)| id)
+            .collect())
     }
 
     async fn principal_stems(&self) -> Result<Vec<String>, Fault> {
-        let (folder, shown) = (self.folder.clone(), self.folder.display().to_string());
+        let (folder, path_text) = (self.folder.clone(), self.folder.display().to_string());
         let stems = blocking(move || principal_stems(&folder)).await;
-        stems.map_err(|error| Fault::unavailable(format!("cannot list {shown}: {error}")))
+        stems.map_err(|error| Fault::unavailable(format!("cannot list {path_text}: {error}")))
     }
 
     fn path(&self, id: &LoginId, ending: &str) -> Result<PathBuf, Fault> {

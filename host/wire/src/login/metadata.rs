@@ -95,10 +95,10 @@ impl Discovery<'_> {
     /// # Errors
     /// `denied` if a document breaks a rule, `unavailable` if there is none.
     pub(super) async fn run(&self, challenge: &BearerChallenge) -> Result<AuthorizationServer, Fault> {
-        let found = self.resource(challenge).await?;
+        let resource_document = self.resource(challenge).await?;
         // Servers older than RFC 9728 are their own authorization server, and some have no metadata of it either.
-        let is_older = found.is_none() && self.is_challenged;
-        let document = found.unwrap_or_else(|| ResourceDocument {
+        let is_older = resource_document.is_none() && self.is_challenged;
+        let document = resource_document.unwrap_or_else(|| ResourceDocument {
             resource: super::address::resource(self.server),
             authorization_servers: vec![self.server.origin().ascii_serialization()],
             scopes_supported: Vec::new(),
@@ -108,9 +108,9 @@ impl Discovery<'_> {
             Some(about) => about,
             None if is_older => AuthorizationServerDocument::at_default_paths(&issuer),
             None => {
-                let shown = quoted(&issuer, 200);
+                let quoted_issuer = quoted(&issuer, 200);
                 return Err(Fault::unavailable(format!(
-                    "{shown} publishes no authorization server metadata"
+                    "{quoted_issuer} publishes no authorization server metadata"
                 )));
             }
         };
@@ -128,12 +128,14 @@ impl Discovery<'_> {
     /// As [`run`](Self::run).
     pub(super) async fn identity_provider(&self, issuer: &str) -> Result<AuthorizationServer, Fault> {
         let missing = || {
-            let shown = quoted(issuer, 200);
-            Fault::unavailable(format!("the identity provider {shown} publishes no metadata"))
+            let quoted_issuer = quoted(issuer, 200);
+            Fault::unavailable(format!("the identity provider {quoted_issuer} publishes no metadata"))
         };
         let about = self.authority(issuer).await?.ok_or_else(missing)?;
-        let offered =
-            |scope: &&str| *scope == "openid" || about.scopes_supported.iter().any(|one| one == scope);
+        let offered = |scope: &&str| {
+            *scope == "openid"
+                || about.scopes_supported.iter().any(|supported_scope| supported_scope == scope)
+        };
         let scopes = ["openid", "offline_access"].iter().filter(|scope| offered(scope));
         let scopes = scopes.map(|scope| (*scope).to_owned()).collect();
         Ok(AuthorizationServer { scopes, ..self.checked(about)? })
@@ -142,8 +144,8 @@ impl Discovery<'_> {
     /// Checks the endpoints of an authorization server.
     fn checked(&self, about: AuthorizationServerDocument) -> Result<AuthorizationServer, Fault> {
         let issuer = &about.issuer;
-        let endpoint = |text: &str, what: &str| {
-            self.hosts.check(text, &format!("the {what} endpoint of {}", quoted(issuer, 200)))
+        let endpoint = |text: &str, kind: &str| {
+            self.hosts.check(text, &format!("the {kind} endpoint of {}", quoted(issuer, 200)))
         };
         let checks_codes = about.code_challenge_methods_supported.iter().any(|method| method == "S256");
         if self.needs_user && !checks_codes {
@@ -152,13 +154,13 @@ impl Discovery<'_> {
             return Err(Fault::denied(message).hint("Without them, another program could steal the login."));
         }
         let optional =
-            |text: &Option<String>, what: &str| text.as_ref().map(|text| endpoint(text, what)).transpose();
+            |text: &Option<String>, kind: &str| text.as_ref().map(|text| endpoint(text, kind)).transpose();
         Ok(AuthorizationServer {
             authorization: match &about.authorization_endpoint {
                 Some(authorization) => endpoint(authorization, "authorization")?,
                 None if self.needs_user => {
-                    let why = format!("{} has no authorization endpoint", quoted(&about.issuer, 200));
-                    return Err(Fault::denied(why));
+                    let reason = format!("{} has no authorization endpoint", quoted(&about.issuer, 200));
+                    return Err(Fault::denied(reason));
                 }
                 // No user is sent there.
                 None => endpoint(&about.token_endpoint, "token")?,
@@ -177,26 +179,26 @@ impl Discovery<'_> {
 
     async fn resource(&self, challenge: &BearerChallenge) -> Result<Option<ResourceDocument>, Fault> {
         let host = self.server.host_str().unwrap_or_default();
-        let what = format!("the metadata of {host}");
+        let subject = format!("the metadata of {host}");
         let candidates = match &challenge.resource_metadata {
             Some(advertised) => vec![advertised.clone()],
             None => well_known(self.server, "oauth-protected-resource"),
         };
         for candidate in candidates {
-            let answer = self.http.get(&self.hosts.check(&candidate, &what)?).await?;
+            let answer = self.http.get(&self.hosts.check(&candidate, &subject)?).await?;
             if !answer.status.is_success() {
                 continue;
             }
-            let document: ResourceDocument = answer.json(&what)?;
+            let document: ResourceDocument = answer.json(&subject)?;
             let of_server = Url::parse(&document.resource).is_ok_and(|url| covers(&url, self.server));
             if !of_server {
-                let shown = quoted(&document.resource, 200);
-                return Err(Fault::denied(format!("{what} is for another resource: '{shown}'")));
+                let quoted_resource = quoted(&document.resource, 200);
+                return Err(Fault::denied(format!("{subject} is for another resource: '{quoted_resource}'")));
             }
             return Ok(Some(document));
         }
         if challenge.resource_metadata.is_some() {
-            return Err(Fault::unavailable(format!("{what} was not found at the advertised URL")));
+            return Err(Fault::unavailable(format!("{subject} was not found at the advertised URL")));
         }
         Ok(None)
     }
@@ -205,14 +207,14 @@ impl Discovery<'_> {
         let host = self.server.host_str().unwrap_or_default();
         let listed = &document.authorization_servers;
         let chosen = match self.issuer {
-            Some(issuer) => listed.iter().find(|one| same_issuer(one, issuer)),
+            Some(issuer) => listed.iter().find(|candidate| same_issuer(candidate, issuer)),
             None => listed.first(),
         };
         chosen.cloned().ok_or_else(|| match self.issuer {
             Some(issuer) => {
-                let shown = quoted(issuer, 200);
+                let quoted_issuer = quoted(issuer, 200);
                 Fault::denied(format!(
-                    "{host} does not accept logins of '{shown}', the issuer in presets.toml"
+                    "{host} does not accept logins of '{quoted_issuer}', the issuer in presets.toml"
                 ))
             }
             None => Fault::unavailable(format!("{host} names no authorization server")),
@@ -221,7 +223,7 @@ impl Discovery<'_> {
 
     /// Returns the metadata of an issuer. `None` if it publishes none.
     async fn authority(&self, issuer: &str) -> Result<Option<AuthorizationServerDocument>, Fault> {
-        let shown = quoted(issuer, 200);
+        let quoted_issuer = quoted(issuer, 200);
         let base = self.hosts.check(issuer, "the authorization server")?.url;
         let mut candidates = well_known(&base, "oauth-authorization-server");
         candidates.extend(well_known(&base, "openid-configuration"));
@@ -240,17 +242,20 @@ impl Discovery<'_> {
                 failed = failed.or(answer.status.is_server_error().then_some(answer.status));
                 continue;
             }
-            let document: AuthorizationServerDocument = answer.json(&format!("the metadata of {shown}"))?;
+            let document: AuthorizationServerDocument =
+                answer.json(&format!("the metadata of {quoted_issuer}"))?;
             if !same_issuer(&document.issuer, issuer) {
                 let other = quoted(&document.issuer, 200);
                 return Err(Fault::denied(format!(
-                    "the metadata of {shown} is for another issuer: '{other}'"
+                    "the metadata of {quoted_issuer} is for another issuer: '{other}'"
                 )));
             }
             return Ok(Some(document));
         }
         match failed {
-            Some(status) => Err(Fault::unavailable(format!("{shown} answered {status} for its metadata"))),
+            Some(status) => {
+                Err(Fault::unavailable(format!("{quoted_issuer} answered {status} for its metadata")))
+            }
             None => Ok(None),
         }
     }

@@ -207,14 +207,15 @@ impl Logins {
         let (server, required) = (id.server(), challenge.scopes());
         // A login replaces the earlier one, so it has to ask for those scopes too.
         let stored = self.shared.store.read(id).await.ok().flatten();
-        let mut all = stored.map(|login| login.scopes).unwrap_or_default();
-        all.extend(required.iter().filter(|scope| !all.contains(scope)).cloned().collect::<Vec<_>>());
-        let (shown, all) = (quoted(&required.join(" "), 200), all.join(" "));
-        let fault = Fault::denied(format!("the login to '{server}' lacks the required scopes: {shown}"));
+        let mut scopes = stored.map(|login| login.scopes).unwrap_or_default();
+        scopes.extend(required.iter().filter(|scope| !scopes.contains(scope)).cloned().collect::<Vec<_>>());
+        let (quoted_scopes, scopes) = (quoted(&required.join(" "), 200), scopes.join(" "));
+        let fault =
+            Fault::denied(format!("the login to '{server}' lacks the required scopes: {quoted_scopes}"));
         // Operators paste the command into a shell, and the server chose the scopes.
         let is_safe =
-            all.len() <= MAX_SCOPES && all.chars().all(|c| c == ' ' || c == '/' || is_safe_in_shell(c));
-        Some(fault.hint(id.command(&if is_safe { format!(" --scope \"{all}\"") } else { String::new() })))
+            scopes.len() <= MAX_SCOPES && scopes.chars().all(|c| c == ' ' || c == '/' || is_safe_in_shell(c));
+        Some(fault.hint(id.command(&if is_safe { format!(" --scope \"{scopes}\"") } else { String::new() })))
     }
 
     /// Returns the state of the login to the server at `url`, without network access.

@@ -48,7 +48,7 @@ impl StoredLogin {
         let renewable = self.refresh_token.is_some()
             || self.client_credentials
             // It must still be usable when the token expires.
-            || self.identity.as_ref().is_some_and(|one| one.is_usable(now.max(self.expires_at.unwrap_or(now))));
+            || self.identity.as_ref().is_some_and(|identity| identity.is_usable(now.max(self.expires_at.unwrap_or(now))));
         match renewable {
             false if self.has_expired(now) => LoginState::Ended,
             renewable => LoginState::Valid { until: self.expires_at, renewable },
@@ -148,8 +148,8 @@ impl LoginContext {
                 tracing::debug!(server = id.server(), "renewed a login");
                 Ok(login.access_token)
             }
-            Err(TokenError::Grant(why)) => {
-                tracing::warn!(server = id.server(), why, "a login is no longer valid");
+            Err(TokenError::Grant(reason)) => {
+                tracing::warn!(server = id.server(), reason, "a login is no longer valid");
                 if id.owner().is_some() {
                     self.end(id, login).await?;
                 } else {
@@ -161,8 +161,8 @@ impl LoginContext {
                 Err(id.ended_fault())
             }
             // Keep the login: a server that lost its clients may restore them.
-            Err(TokenError::Client(why)) => {
-                tracing::warn!(server = id.server(), why, "cannot renew a login");
+            Err(TokenError::Client(reason)) => {
+                tracing::warn!(server = id.server(), reason, "cannot renew a login");
                 breaker.record_failure(id.ended_fault());
                 if login.has_expired(self.clock.now_ms()) {
                     self.end(id, login).await?;

@@ -108,39 +108,39 @@ impl SignIns {
         let host = self.host.get()?;
         host.targets.login_target(login.server())?;
         let mut pending = lock(&self.pending);
-        pending.retain(|_, one| one.began.elapsed() < LIFETIME);
-        let link = |id: &Arc<str>, one: &PendingSignIn| SignInLink {
+        pending.retain(|_, sign_in| sign_in.began.elapsed() < LIFETIME);
+        let link = |id: &Arc<str>, sign_in: &PendingSignIn| SignInLink {
             id: Arc::clone(id),
             url: format!("{}{SIGN_IN_PATH}/{id}", host.base),
-            ended: one.ended.subscribe(),
+            ended: sign_in.ended.subscribe(),
         };
-        if let Some((id, one)) = pending.iter_mut().find(|(_, one)| one.login == *login) {
-            one.began = Instant::now();
-            return Some(link(id, one));
+        if let Some((id, sign_in)) = pending.iter_mut().find(|(_, sign_in)| sign_in.login == *login) {
+            sign_in.began = Instant::now();
+            return Some(link(id, sign_in));
         }
         if pending.len() >= MAX_SIGN_INS
             && let Some(oldest) =
-                pending.iter().min_by_key(|(_, one)| one.began).map(|(id, _)| Arc::clone(id))
+                pending.iter().min_by_key(|(_, sign_in)| sign_in.began).map(|(id, _)| Arc::clone(id))
         {
             pending.remove(&oldest);
         }
         let id: Arc<str> = random().ok()?.reveal().into();
-        let one = PendingSignIn {
+        let sign_in = PendingSignIn {
             login: login.clone(),
             began: Instant::now(),
             step: SignInStep::Opened,
             ended: watch::Sender::new(false),
         };
-        let link = link(&id, &one);
-        pending.insert(id, one);
+        let link = link(&id, &sign_in);
+        pending.insert(id, sign_in);
         Some(link)
     }
 
     /// Returns the login that a link is for. `None` if it is unknown or over.
     pub(crate) fn login(&self, id: &str) -> Option<LoginId> {
         let pending = lock(&self.pending);
-        let one = pending.get(id).filter(|one| one.began.elapsed() < LIFETIME)?;
-        Some(one.login.clone())
+        let sign_in = pending.get(id).filter(|sign_in| sign_in.began.elapsed() < LIFETIME)?;
+        Some(sign_in.login.clone())
     }
 
     /// Whether browsers reach this host over TLS.
@@ -160,24 +160,25 @@ impl Logins {
     /// # Errors
     /// `not-found` if the link is over, `denied` if it belongs to another principal, or the error of the login.
     pub(crate) async fn start_sign_in(&self, id: &str, caller: &Arc<Caller>) -> Result<StartedSignIn, Fault> {
-        let (sign_ins, gone) = (&self.sign_ins, || Fault::not_found("this link is unknown or has expired"));
-        let login = sign_ins.login(id).ok_or_else(gone)?;
+        let (sign_ins, unknown_link) =
+            (&self.sign_ins, || Fault::not_found("this link is unknown or has expired"));
+        let login = sign_ins.login(id).ok_or_else(unknown_link)?;
         if login.owner() != Some(&caller.principal) {
             let server = login.server();
             return Err(Fault::denied(format!(
                 "this link to '{server}' is for another person. Do not open links that others send you."
             )));
         }
-        let host = sign_ins.host.get().ok_or_else(gone)?;
-        let (url, settings) = host.targets.login_target(login.server()).ok_or_else(gone)?;
+        let host = sign_ins.host.get().ok_or_else(unknown_link)?;
+        let (url, settings) = host.targets.login_target(login.server()).ok_or_else(unknown_link)?;
         let redirect = format!("{}{CALLBACK_PATH}", host.base);
         let started = self.start_login(&login, &url, &settings, &BrowserDialog, redirect).await?;
         let (issuer, address, cookie) = (quoted(started.issuer(), 200), started.address(), random()?);
         let (login, caller) = (Box::new(started), Arc::clone(caller));
         let mut pending = lock(&sign_ins.pending);
-        let one = pending.get_mut(id).ok_or_else(gone)?;
-        one.step = SignInStep::Started { login, cookie: cookie.clone(), caller };
-        one.began = Instant::now();
+        let pending_sign_in = pending.get_mut(id).ok_or_else(unknown_link)?;
+        pending_sign_in.step = SignInStep::Started { login, cookie: cookie.clone(), caller };
+        pending_sign_in.began = Instant::now();
         drop(pending);
         Ok(StartedSignIn { issuer, address, cookie })
     }
@@ -188,27 +189,27 @@ impl Logins {
     /// # Errors
     /// `not-found` if no sign-in of this browser waits for this answer, or the error of the login.
     pub(crate) async fn finish_sign_in(&self, answer: &Url, cookies: &[Secret]) -> Result<LoginId, Fault> {
-        let gone = || Fault::not_found("no sign-in of this browser waits for this answer");
+        let not_found = || Fault::not_found("no sign-in of this browser waits for this answer");
         let (login, ended, started, caller, code) = {
             let mut pending = lock(&self.sign_ins.pending);
-            let answered = pending.iter().find_map(|(id, one)| {
-                let SignInStep::Started { login, cookie: expected, .. } = &one.step else { return None };
+            let answered = pending.iter().find_map(|(id, sign_in)| {
+                let SignInStep::Started { login, cookie: expected, .. } = &sign_in.step else { return None };
                 let expected = expected.reveal().as_bytes();
                 let is_expected = |cookie: &Secret| bool::from(cookie.reveal().as_bytes().ct_eq(expected));
-                if !cookies.iter().any(is_expected) || one.began.elapsed() >= LIFETIME {
+                if !cookies.iter().any(is_expected) || sign_in.began.elapsed() >= LIFETIME {
                     return None;
                 }
                 Some((Arc::clone(id), login.expected_answer().code_in(answer)?))
             });
-            let (id, code) = answered.ok_or_else(gone)?;
-            let PendingSignIn { login, ended, step, .. } = pending.remove(&id).ok_or_else(gone)?;
-            let SignInStep::Started { login: started, caller, .. } = step else { return Err(gone()) };
+            let (id, code) = answered.ok_or_else(not_found)?;
+            let PendingSignIn { login, ended, step, .. } = pending.remove(&id).ok_or_else(not_found)?;
+            let SignInStep::Started { login: started, caller, .. } = step else { return Err(not_found()) };
             (login, ended, started, caller, code?)
         };
         // The key may be revoked, and the server may be removed, since the page asked for it.
         let is_target = |host: &SignInHost| host.targets.login_target(login.server()).is_some();
         if !self.sign_ins.host.get().is_some_and(is_target) || caller.ended.is_cancelled() {
-            return Err(gone());
+            return Err(not_found());
         }
         self.finish_login(*started, LoginProof::Code(&code)).await?;
         tracing::info!(server = login.server(), owner = login.owner().map(Principal::as_str), "signed in");

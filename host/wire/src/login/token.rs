@@ -117,14 +117,14 @@ impl TokenEndpoint<'_> {
         let is_exchange = pairs.iter().any(|(name, _)| *name == "subject_token");
         pairs.extend(self.resource.map(|resource| ("resource", resource.to_owned())));
         let (answer, refused) = self.send(pairs, secrets).await?;
-        let Some(why) = refused else { return Ok(answer) };
+        let Some(reason) = refused else { return Ok(answer) };
         let is_decided = !answer.status.is_server_error();
         match answer.error().as_deref() {
-            Some("invalid_grant") if is_decided => Err(TokenError::Grant(why)),
-            Some("invalid_request") if is_exchange && is_decided => Err(TokenError::Grant(why)),
-            Some("invalid_client" | "unauthorized_client") => Err(TokenError::Client(why)),
-            Some("access_denied" | "invalid_target") => Err(TokenError::Other(Fault::denied(why))),
-            _ => Err(TokenError::Other(Fault::unavailable(why))),
+            Some("invalid_grant") if is_decided => Err(TokenError::Grant(reason)),
+            Some("invalid_request") if is_exchange && is_decided => Err(TokenError::Grant(reason)),
+            Some("invalid_client" | "unauthorized_client") => Err(TokenError::Client(reason)),
+            Some("access_denied" | "invalid_target") => Err(TokenError::Other(Fault::denied(reason))),
+            _ => Err(TokenError::Other(Fault::unavailable(reason))),
         }
     }
 
@@ -132,7 +132,7 @@ impl TokenEndpoint<'_> {
     pub(super) async fn revoke(&self, token: &Secret, kind: &str) -> Result<(), Fault> {
         let pairs = vec![("token", token.reveal().to_owned()), ("token_type_hint", kind.to_owned())];
         let (_, refused) = self.send(pairs, [token.clone()]).await?;
-        refused.map_or(Ok(()), |why| Err(Fault::unavailable(why)))
+        refused.map_or(Ok(()), |reason| Err(Fault::unavailable(reason)))
     }
 
     /// Sends a request. Returns the response, and the reason if it is a refusal, without the `secrets`.

@@ -41,7 +41,7 @@ impl HopRequest {
         let mut headers = HeaderMap::new();
         for (name, value) in request.headers.iter().filter(|(name, _)| !header::is_framing(name)) {
             let bad =
-                |what: &str| Fault::invalid(format!("invalid {what} for header '{}'", quoted(name, 64)));
+                |part: &str| Fault::invalid(format!("invalid {part} for header '{}'", quoted(name, 64)));
             let name = HeaderName::from_str(name).map_err(|_| bad("name"))?;
             headers.append(name, HeaderValue::from_bytes(value).map_err(|_| bad("value"))?);
         }
@@ -62,8 +62,8 @@ impl HopRequest {
         let mut added = HeaderMap::new();
         for (name, value) in &allowed.headers {
             let bad = || {
-                let (shown, host) = (quoted(name, 64), &allowed.host);
-                Fault::internal(format!("cannot send the configured header '{shown}' to {host}"))
+                let (quoted_name, host) = (quoted(name, 64), &allowed.host);
+                Fault::internal(format!("cannot send the configured header '{quoted_name}' to {host}"))
             };
             let name = HeaderName::from_str(name).map_err(|_| bad())?;
             let mut value = HeaderValue::from_str(value.reveal()).map_err(|_| bad())?;
@@ -88,12 +88,13 @@ impl HopRequest {
             self.method = Method::GET;
             self.body = None;
         }
-        let gone = |name: &HeaderName| {
+        let is_removed = |name: &HeaderName| {
             let of_body = becomes_get && name.as_str().starts_with("content-");
             of_body || (!same_origin && header::is_credential_header(name.as_str()))
         };
-        let gone: Vec<HeaderName> = self.headers.keys().filter(|name| gone(name)).cloned().collect();
-        for name in gone {
+        let removed_names: Vec<HeaderName> =
+            self.headers.keys().filter(|name| is_removed(name)).cloned().collect();
+        for name in removed_names {
             self.headers.remove(name);
         }
         self
@@ -118,8 +119,8 @@ fn method(text: &str) -> Result<Method, Fault> {
     let method = Method::from_str(&text.to_ascii_uppercase()).ok();
     method.filter(|method| ![Method::CONNECT, Method::TRACE].contains(method) && text.len() <= 32).ok_or_else(
         || {
-            let shown = quoted(text, 32);
-            Fault::invalid(format!("unsupported method '{shown}'; use a method such as GET or POST"))
+            let quoted_method = quoted(text, 32);
+            Fault::invalid(format!("unsupported method '{quoted_method}'; use a method such as GET or POST"))
         },
     )
 }

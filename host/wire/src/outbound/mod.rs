@@ -106,9 +106,9 @@ impl Default for Outbound {
 impl HttpFetcher for Outbound {
     async fn fetch(&self, rules: &HttpRules, request: HttpRequest) -> Result<HttpResponse, Fault> {
         let first = rules.check(&request.url)?;
-        let (host, begun, deadline) = (first.host.clone(), Instant::now(), request.deadline);
+        let (host, start, deadline) = (first.host.clone(), Instant::now(), request.deadline);
         let fetched = timeout_at(deadline, self.follow(rules, first, request)).await.unwrap_or_else(|_| {
-            let seconds = deadline.saturating_duration_since(begun).as_secs_f32();
+            let seconds = deadline.saturating_duration_since(start).as_secs_f32();
             Err(Fault::new(FaultKind::TimedOut, format!("{host} did not answer within {seconds:.1} s")))
         });
         // A server could put a credential into the URL of a redirect.

@@ -39,8 +39,8 @@ impl RequestSlots {
     pub(super) async fn take(&self, principal: &Principal, gate: &Arc<str>, url: &Url) -> RequestSlot {
         // Acquire the narrower limit first: a waiting request must not block requests to other hosts.
         let host = self.host(url.origin().ascii_serialization()).acquire(principal, gate).await;
-        let all = self.all.acquire(principal, gate).await;
-        [host, all]
+        let total = self.all.acquire(principal, gate).await;
+        [host, total]
     }
 
     fn host(&self, origin: String) -> FairSemaphore {

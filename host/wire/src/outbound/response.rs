@@ -120,7 +120,7 @@ enum BodyEncoding {
 fn body_encoding(headers: &HeaderMap, allowed: &AllowedUrl<'_>) -> Result<Option<BodyEncoding>, Fault> {
     // The HTTP client decodes `chunked`, and no other transfer coding.
     let ignored = ["", "identity", "chunked"];
-    let all = |name: HeaderName, prefix: &'static str| {
+    let codings_of = |name: HeaderName, prefix: &'static str| {
         let values = headers.get_all(name).iter();
         let values = values.map(|value| String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase());
         values.flat_map(move |value| {
@@ -128,14 +128,15 @@ fn body_encoding(headers: &HeaderMap, allowed: &AllowedUrl<'_>) -> Result<Option
             codings.map(|coding| format!("{prefix}{coding}")).collect::<Vec<_>>()
         })
     };
-    let codings: Vec<String> = all(CONTENT_ENCODING, "").chain(all(TRANSFER_ENCODING, "transfer ")).collect();
+    let codings: Vec<String> =
+        codings_of(CONTENT_ENCODING, "").chain(codings_of(TRANSFER_ENCODING, "transfer ")).collect();
     match codings.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => Ok(None),
         ["gzip" | "x-gzip"] => Ok(Some(BodyEncoding::Gzip)),
         ["deflate"] => Ok(Some(BodyEncoding::Deflate)),
         _ => {
-            let (host, shown) = (&allowed.host, quoted(&codings.join(", "), 80));
-            Err(Fault::unavailable(format!("{host} answered with an unsupported encoding: {shown}"))
+            let (host, quoted_codings) = (&allowed.host, quoted(&codings.join(", "), 80));
+            Err(Fault::unavailable(format!("{host} answered with an unsupported encoding: {quoted_codings}"))
                 .hint("Request another form of it; the host supports gzip and deflate."))
         }
     }

@@ -77,8 +77,10 @@ pub(super) fn token_url(
     actions: &str,
 ) -> Result<Url, RegistryError> {
     let mut url = Url::parse(realm).map_err(|_| {
-        let shown = quoted(realm, 100);
-        RegistryError::new(format!("the registry names a token service with an invalid URL: '{shown}'"))
+        let quoted_realm = quoted(realm, 100);
+        RegistryError::new(format!(
+            "the registry names a token service with an invalid URL: '{quoted_realm}'"
+        ))
     })?;
     let mut query = url.query_pairs_mut();
     if let Some(service) = service {

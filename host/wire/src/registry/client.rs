@@ -80,8 +80,8 @@ impl RegistryClient {
         self.base.join(path).map_err(|_| self.error(format!("invalid path '{path}'")))
     }
 
-    pub(super) fn error(&self, what: impl AsRef<str>) -> RegistryError {
-        RegistryError::new(format!("registry '{}': {}", self.reference.registry, what.as_ref()))
+    pub(super) fn error(&self, message: impl AsRef<str>) -> RegistryError {
+        RegistryError::new(format!("registry '{}': {}", self.reference.registry, message.as_ref()))
     }
 
     /// Sends a request. GET and HEAD follow redirects, without credentials outside the registry's origin.
@@ -205,7 +205,7 @@ impl RegistryClient {
         &self,
         response: Response,
         codes: &[StatusCode],
-        what: &str,
+        subject: &str,
     ) -> Result<Response, RegistryError> {
         let status = response.status();
         if codes.contains(&status) {
@@ -215,12 +215,12 @@ impl RegistryClient {
             return Err(self.denied());
         }
         if status == StatusCode::NOT_FOUND {
-            return Err(self.error(format!("{what} not found")));
+            return Err(self.error(format!("{subject} not found")));
         }
         let text = self.read(response, MAX_SMALL_RESPONSE, "the error", &|_| ()).await.unwrap_or_default();
         let text = quoted(String::from_utf8_lossy(&text).trim(), 200);
         let text = if text.is_empty() { text } else { format!(": {text}") };
-        Err(self.error(format!("answered {status} for {what}{text}")))
+        Err(self.error(format!("answered {status} for {subject}{text}")))
     }
 
     /// Reads a body of at most `cap` bytes. Does not trust the declared length.
@@ -228,7 +228,7 @@ impl RegistryClient {
         &self,
         response: Response,
         cap: u64,
-        what: &str,
+        subject: &str,
         progress: &(dyn Fn(u64) + Sync),
     ) -> Result<Vec<u8>, RegistryError> {
         let mut read = 0;
@@ -239,11 +239,11 @@ impl RegistryClient {
         });
         body.await.map_err(|error| match error {
             BodyError::TooLarge | BodyError::Stopped => {
-                self.error(format!("sent more than {cap} bytes for {what}"))
+                self.error(format!("sent more than {cap} bytes for {subject}"))
             }
             BodyError::Broken(error, read) => {
                 let cause = quoted(&http_cause(error), 300);
-                self.error(format!("{what} ended after {read} bytes: {cause}"))
+                self.error(format!("{subject} ended after {read} bytes: {cause}"))
             }
         })
     }

@@ -63,10 +63,10 @@ impl FromStr for OciReference {
     type Err = RegistryError;
 
     fn from_str(text: &str) -> Result<Self, RegistryError> {
-        let bad = |why: &str| {
-            let shown = quoted(text, 200);
+        let bad = |reason: &str| {
+            let quoted_text = quoted(text, 200);
             RegistryError::new(format!(
-                "invalid reference '{shown}': {why}; expected oci://registry[:port]/name[:tag][@sha256:…]"
+                "invalid reference '{quoted_text}': {reason}; expected oci://registry[:port]/name[:tag][@sha256:…]"
             ))
         };
         let rest = text.strip_prefix(SCHEME).ok_or_else(|| bad("it does not start with oci://"))?;
@@ -125,14 +125,14 @@ fn is_registry(text: &str) -> bool {
         _ => (text, None),
     };
     let address = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-    let known = match address {
+    let is_valid_host = match address {
         Some(address) => address.parse::<Ipv6Addr>().is_ok(),
         None => {
             let letters = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '-';
             host.starts_with(|c: char| c.is_ascii_alphanumeric()) && host.chars().all(letters)
         }
     };
-    known && port.is_none_or(|port| port.parse::<u16>().is_ok_and(|port| port > 0))
+    is_valid_host && port.is_none_or(|port| port.parse::<u16>().is_ok_and(|port| port > 0))
 }
 
 /// True if the text is a valid path segment of a repository (distribution specification).

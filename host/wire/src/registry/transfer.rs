@@ -34,11 +34,13 @@ impl RegistryClient {
         let kind = kind.map(str::to_owned);
         let manifest = self.read(response, MAX_MANIFEST, "the manifest", &|_| ()).await?;
         let digest = format!("sha256:{}", sha256_hex(&manifest));
-        if let Some(wanted) = self.reference.digest.as_ref().filter(|wanted| **wanted != digest) {
-            return Err(self.error(format!("sent manifest {digest} instead of {wanted}")));
+        if let Some(expected_digest) =
+            self.reference.digest.as_ref().filter(|expected_digest| **expected_digest != digest)
+        {
+            return Err(self.error(format!("sent manifest {digest} instead of {expected_digest}")));
         }
         let layer = component(&manifest, kind.as_deref());
-        let layer = layer.map_err(|why| RegistryError::new(format!("{name} {why}")))?;
+        let layer = layer.map_err(|reason| RegistryError::new(format!("{name} {reason}")))?;
         if layer.size > max {
             let size = layer.size;
             return Err(RegistryError::new(format!("{name} has {size} bytes; the limit is {max}")));
@@ -63,10 +65,10 @@ impl RegistryClient {
         }
         let actual = sha256_hex(&bytes);
         if actual != layer.sha256 {
-            let wanted = &layer.sha256;
-            return Err(
-                self.error(format!("sent a component with SHA-256 {actual}; its manifest declares {wanted}"))
-            );
+            let expected_digest = &layer.sha256;
+            return Err(self.error(format!(
+                "sent a component with SHA-256 {actual}; its manifest declares {expected_digest}"
+            )));
         }
         Ok(bytes)
     }

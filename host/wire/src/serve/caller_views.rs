@@ -90,8 +90,8 @@ impl PresetState {
 
     fn shared_view(&self, access: &CallerAccess) -> SharedView {
         let mut views = lock(&self.restricted);
-        if let Some(known) = views.get(&access.number()) {
-            return Arc::clone(known);
+        if let Some(cached_view) = views.get(&access.number()) {
+            return Arc::clone(cached_view);
         }
         let tools = views.values().filter_map(|view| view.get());
         let tools: usize = tools.map(|view| view.catalog.entries().len()).sum();
@@ -113,7 +113,7 @@ impl PresetState {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct PresetRefusal {
     pub(super) status: StatusCode,
-    pub(super) why: String,
+    pub(super) reason: String,
 }
 
 impl ServedPresets {
@@ -125,8 +125,8 @@ impl ServedPresets {
     ) -> Result<Arc<ServedPreset>, PresetRefusal> {
         let access = self.access_rules().access_of(caller);
         let presets = self.presets();
-        let refused = |status, why| Err(PresetRefusal { status, why });
-        let known = || presets.keys().map(String::as_str).filter(|preset| access.opens_preset(preset));
+        let refused = |status, reason| Err(PresetRefusal { status, reason });
+        let open_presets = || presets.keys().map(String::as_str).filter(|preset| access.opens_preset(preset));
         let unserved = self.unserved.load();
         // Lines that the file lacks are for those who may see all of it.
         let advice = |preset: Option<&str>| {
@@ -139,20 +139,20 @@ impl ServedPresets {
             if has_default && access.opens_preset(&self.default.full_catalog().preset) {
                 return Ok(Arc::clone(&self.default));
             }
-            let open: Vec<String> = known().map(|preset| format!("/mcp/p/{preset}")).collect();
+            let open: Vec<String> = open_presets().map(|preset| format!("/mcp/p/{preset}")).collect();
             let connect = if open.is_empty() { "" } else { &format!(" Connect to: {}.", open.join(", ")) };
             return match (open.is_empty() && !access.is_full(), has_default) {
                 (true, _) => {
-                    let why = "your credential opens no preset of this host. Ask its operator for access.";
-                    refused(StatusCode::FORBIDDEN, why.into())
+                    let reason = "your credential opens no preset of this host. Ask its operator for access.";
+                    refused(StatusCode::FORBIDDEN, reason.into())
                 }
                 (false, true) => {
-                    let why = "your credential does not open the default preset.";
-                    refused(StatusCode::FORBIDDEN, format!("{why}{connect}"))
+                    let reason = "your credential does not open the default preset.";
+                    refused(StatusCode::FORBIDDEN, format!("{reason}{connect}"))
                 }
                 (false, false) => {
-                    let why = format!("this host has no default preset.{connect}{}", advice(None));
-                    refused(StatusCode::NOT_FOUND, why)
+                    let reason = format!("this host has no default preset.{connect}{}", advice(None));
+                    refused(StatusCode::NOT_FOUND, reason)
                 }
             };
         };
@@ -162,17 +162,20 @@ impl ServedPresets {
             Some(Err(_)) if !access.is_full() => {
                 refused(StatusCode::SERVICE_UNAVAILABLE, format!("cannot serve preset '{preset}' now"))
             }
-            Some(Err(why)) => {
-                refused(StatusCode::SERVICE_UNAVAILABLE, format!("cannot serve preset '{preset}': {why}"))
+            Some(Err(reason)) => {
+                refused(StatusCode::SERVICE_UNAVAILABLE, format!("cannot serve preset '{preset}': {reason}"))
             }
             None => {
-                let near = names::did_you_mean(preset, known());
-                let (shown, known) = (names::quoted(preset, 64), known().collect::<Vec<_>>().join(", "));
-                let known = if known.is_empty() { "none" } else { &known };
+                let suggestion = names::did_you_mean(preset, open_presets());
+                let (quoted_preset, preset_list) =
+                    (names::quoted(preset, 64), open_presets().collect::<Vec<_>>().join(", "));
+                let preset_list = if preset_list.is_empty() { "none" } else { &preset_list };
                 let advice = advice(Some(preset));
-                let near = if advice.is_empty() { near } else { String::new() };
-                let why = format!("unknown preset '{shown}'.{near} There are: {known}.{advice}");
-                refused(StatusCode::NOT_FOUND, why)
+                let suggestion = if advice.is_empty() { suggestion } else { String::new() };
+                let reason = format!(
+                    "unknown preset '{quoted_preset}'.{suggestion} There are: {preset_list}.{advice}"
+                );
+                refused(StatusCode::NOT_FOUND, reason)
             }
         }
     }

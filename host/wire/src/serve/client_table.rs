@@ -25,7 +25,7 @@ pub(super) fn reads_data(client: &str) -> bool {
 
 /// Returns true if this client does not read every tool definition at its start.
 pub fn searches_tools(client: &str) -> bool {
-    CLIENTS_THAT_SEARCH.iter().any(|known| client.starts_with(known))
+    CLIENTS_THAT_SEARCH.iter().any(|prefix| client.starts_with(prefix))
 }
 
 /// Returns the tools to list to a client. An unknown one reads everything at its start.

@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 use super::json_text::{MAX_DEPTH, MessageOutline};
 
 /// Returns a JSON-RPC error response. `id` is null if the request is unknown.
-pub(super) fn error(id: Option<Value>, code: ErrorCode, why: impl Into<String>) -> Value {
+pub(super) fn error(id: Option<Value>, code: ErrorCode, reason: impl Into<String>) -> Value {
     // Other values cannot identify a request.
     let id = id.filter(|id| id.is_string() || id.is_number()).unwrap_or_default();
-    json!({"jsonrpc": "2.0", "id": id, "error": ErrorData::new(code, why.into(), None)})
+    json!({"jsonrpc": "2.0", "id": id, "error": ErrorData::new(code, reason.into(), None)})
 }
 
-pub(super) fn invalid(id: Option<Value>, why: impl Into<String>) -> Value {
-    error(id, ErrorCode::INVALID_REQUEST, why)
+pub(super) fn invalid(id: Option<Value>, reason: impl Into<String>) -> Value {
+    error(id, ErrorCode::INVALID_REQUEST, reason)
 }
 
 /// Members that decide the type of a message.
@@ -38,7 +38,7 @@ fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Res
 
 /// Checks the bytes of one message. Returns whether it is a request. The error is the JSON-RPC response to send.
 pub(super) fn check(bytes: &[u8]) -> Result<bool, Value> {
-    let invalid = |id, why: &str| Err(invalid(id, why));
+    let invalid = |id, reason: &str| Err(invalid(id, reason));
     let batch = || invalid(None, "batches are not supported; send each message separately");
     let is_batch = bytes.trim_ascii_start().first() == Some(&b'[');
     let MessageEnvelope { jsonrpc, id, method, result, error } = match serde_json::from_slice(bytes) {
@@ -65,9 +65,9 @@ pub(super) fn check(bytes: &[u8]) -> Result<bool, Value> {
         (Some(Value::String(_)), Some(Value::String(_))) => Ok(true),
         (Some(Value::String(_)), Some(Value::Number(number))) if number.is_i64() => Ok(true),
         (Some(Value::String(method)), Some(_)) => {
-            let why =
+            let reason =
                 format!("invalid request ID for {}: expected a string or an integer", quoted(method, 64));
-            invalid(id, &why)
+            invalid(id, &reason)
         }
         (Some(_), _) => invalid(id, "not a JSON-RPC 2.0 message: `method` must be a string"),
     }
@@ -82,17 +82,17 @@ pub(super) fn unreadable(bytes: &[u8]) -> Option<Value> {
     if let Err(cause) = serde_json::from_slice::<Value>(bytes) {
         return Some(parse_error(Some(id), MessageOutline::new(bytes).depth, &cause));
     }
-    let why = format!("invalid params for {}", quoted(method.as_str()?, 64));
-    Some(error(Some(id), ErrorCode::INVALID_PARAMS, why))
+    let reason = format!("invalid params for {}", quoted(method.as_str()?, 64));
+    Some(error(Some(id), ErrorCode::INVALID_PARAMS, reason))
 }
 
 fn parse_error(id: Option<Value>, depth: usize, cause: &serde_json::Error) -> Value {
-    let why = if depth > MAX_DEPTH {
+    let reason = if depth > MAX_DEPTH {
         format!("the message is nested {depth} levels deep; the limit is {MAX_DEPTH}")
     } else {
         format!("the message is not valid JSON: {cause}")
     };
-    error(id, ErrorCode::PARSE_ERROR, why)
+    error(id, ErrorCode::PARSE_ERROR, reason)
 }
 
 #[cfg(test)]

@@ -197,10 +197,10 @@ impl ServerHandler for Handler {
     /// Accepts list changes, and resources that have a known source.
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
         let catalog = self.served.catalog(&self.caller);
-        let known = |uri: &str| catalog.resources_and_prompts.resource_source(uri).is_some();
+        let has_source = |uri: &str| catalog.resources_and_prompts.resource_source(uri).is_some();
         let mut accepted = requested.clone();
-        accepted.resource_subscriptions = accepted.resource_subscriptions.map(|all| {
-            all.into_iter().filter(|uri| known(uri)).take(subscriptions::MAX_SUBSCRIPTIONS).collect()
+        accepted.resource_subscriptions = accepted.resource_subscriptions.map(|uris| {
+            uris.into_iter().filter(|uri| has_source(uri)).take(subscriptions::MAX_SUBSCRIPTIONS).collect()
         });
         Some(accepted)
     }
@@ -365,14 +365,14 @@ impl ServerHandler for Handler {
         let catalog = self.served.catalog(&self.caller_of(&context.extensions));
         let legacy = !is_since_2026(&context);
         if !ListKind::is_known(&request.method, &catalog, !legacy) {
-            let why = format!("unknown method: '{method}'");
-            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, why, None));
+            let reason = format!("unknown method: '{method}'");
+            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, reason, None));
         }
         let params = request.params.unwrap_or(Value::Null);
         let name = params.get("name").and_then(Value::as_str);
         let (Some(name), "tools/call") = (name, request.method.as_str()) else {
-            let what = if request.method == "tools/call" { ": 'name' must be a string" } else { "" };
-            return Err(ErrorData::invalid_params(format!("invalid params for {method}{what}"), None));
+            let detail = if request.method == "tools/call" { ": 'name' must be a string" } else { "" };
+            return Err(ErrorData::invalid_params(format!("invalid params for {method}{detail}"), None));
         };
         let member = |key| params.get(key).cloned();
         let params = InteractiveParams {

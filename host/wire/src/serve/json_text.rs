@@ -57,11 +57,11 @@ pub(crate) fn response_id(text: &[u8]) -> Option<Value> {
 
 /// Returns the position of the closing quote, or the end of the text.
 fn string_end(text: &[u8], mut at: usize) -> usize {
-    while let Some(found) = text.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
-        if text[at + found] == b'"' {
-            return at + found;
+    while let Some(offset) = text.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
+        if text[at + offset] == b'"' {
+            return at + offset;
         }
-        at += found + 2;
+        at += offset + 2;
     }
     text.len()
 }

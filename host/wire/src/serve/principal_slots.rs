@@ -18,30 +18,30 @@ pub(super) struct PrincipalSlot {
 }
 
 impl PrincipalSlots {
-    /// Takes a place. `None` if the principal has `most_own` of them, or all principals have `most`.
+    /// Takes a place. `None` if the principal has `max_per_principal` of them, or all principals have `max_total`.
     pub(super) fn take(
         self: &Arc<Self>,
         principal: &Principal,
-        most_own: usize,
-        most: usize,
+        max_per_principal: usize,
+        max_total: usize,
     ) -> Option<PrincipalSlot> {
-        let mut taken = lock(&self.0);
-        let own = taken.get(principal).copied().unwrap_or_default();
-        if own >= most_own || taken.values().sum::<usize>() >= most {
+        let mut counts = lock(&self.0);
+        let principal_count = counts.get(principal).copied().unwrap_or_default();
+        if principal_count >= max_per_principal || counts.values().sum::<usize>() >= max_total {
             return None;
         }
-        taken.insert(principal.clone(), own + 1);
+        counts.insert(principal.clone(), principal_count + 1);
         Some(PrincipalSlot { all: Arc::clone(self), principal: principal.clone() })
     }
 }
 
 impl Drop for PrincipalSlot {
     fn drop(&mut self) {
-        let mut taken = lock(&self.all.0);
-        if let Some(own) = taken.get_mut(&self.principal) {
-            *own -= 1;
-            if *own == 0 {
-                taken.remove(&self.principal);
+        let mut counts = lock(&self.all.0);
+        if let Some(principal_count) = counts.get_mut(&self.principal) {
+            *principal_count -= 1;
+            if *principal_count == 0 {
+                counts.remove(&self.principal);
             }
         }
     }

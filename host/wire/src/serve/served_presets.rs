@@ -241,7 +241,7 @@ impl ServedPresets {
                     Ok(Arc::clone(served))
                 }
                 (Ok(view), _) => Ok(Arc::new(ServedPreset::new(view, rules, &self.clients_changed))),
-                (Err(why), _) => Err(why),
+                (Err(reason), _) => Err(reason),
             };
             now.insert(name, named);
         }

@@ -36,12 +36,12 @@ impl<'de> Visitor<'de> for ExpectedObject<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
-        let mut left: Vec<&String> = self.0.keys().collect();
+        let mut remaining_keys: Vec<&String> = self.0.keys().collect();
         while let Some(key) = members.next_key::<String>()? {
-            let place = left.iter().position(|known| **known == key).ok_or_else(differs)?;
-            members.next_value_seed(ExpectedValue(&self.0[left.swap_remove(place)]))?;
+            let place = remaining_keys.iter().position(|candidate| **candidate == key).ok_or_else(differs)?;
+            members.next_value_seed(ExpectedValue(&self.0[remaining_keys.swap_remove(place)]))?;
         }
-        if left.is_empty() { Ok(()) } else { Err(differs()) }
+        if remaining_keys.is_empty() { Ok(()) } else { Err(differs()) }
     }
 }
 

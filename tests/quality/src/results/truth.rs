@@ -69,8 +69,8 @@ impl<'a> Known<'a> {
         if let Some(quoted) = quoted.find(|quoted| !self.words.holds(quoted)) {
             return Some(format!("the quotation {quoted:?}"));
         }
-        let said = rest.replace("\\n", " ").replace("\\\"", " ");
-        let mut words = split(&said).into_iter().filter(|word| !self.holds(word, rest));
+        let text = rest.replace("\\n", " ").replace("\\\"", " ");
+        let mut words = split(&text).into_iter().filter(|word| !self.holds(word, rest));
         words.next().map(|word| match word.starts_with(|c: char| c.is_ascii_digit()) {
             true => format!("{NUMBER}{word}"),
             false => format!("the word {word:?}"),

@@ -64,17 +64,20 @@ impl SentenceClauses {
 }
 
 fn is_clause_close(passages: &[Passage], clause: &[String], names: &[String], distance: usize) -> bool {
-    let has = |word: &String| passages.iter().any(|passage| passage.0.iter().any(|own| is_same(own, word)));
-    let (told, missing): (Vec<&String>, Vec<&String>) = clause.iter().partition(|word| has(word));
+    let has = |word: &String| {
+        passages.iter().any(|passage| passage.0.iter().any(|passage_word| is_same(passage_word, word)))
+    };
+    let (present, missing): (Vec<&String>, Vec<&String>) = clause.iter().partition(|word| has(word));
     let is_needed =
         |word: &String| is_number(word) || is_claim(word) || names.contains(word) || changes_meaning(word);
-    if told.len() < 2 || missing.len() * 3 >= told.len() || missing.iter().any(|word| is_needed(word)) {
+    if present.len() < 2 || missing.len() * 3 >= present.len() || missing.iter().any(|word| is_needed(word)) {
         return false;
     }
     // The sentence with a number is about what the clause says of it.
     let is_about = |passage: &Passage| {
-        let words = || told.iter().filter(|word| !is_number(word));
-        words().filter(|word| passage.0.iter().any(|own| is_same(own, word))).count() * 2 >= words().count()
+        let words = || present.iter().filter(|word| !is_number(word));
+        words().filter(|word| passage.0.iter().any(|passage_word| is_same(passage_word, word))).count() * 2
+            >= words().count()
     };
     let mut counted = counted_words(clause);
     if !counted.all(|(number, counted)| {
@@ -84,7 +87,7 @@ fn is_clause_close(passages: &[Passage], clause: &[String], names: &[String], di
     }
     // The sentence of the result with most of these words must say what the clause counts, and must not deny or limit it.
     let shared = |passage: &&Passage| {
-        told.iter().filter(|word| passage.0.iter().any(|own| is_same(own, word))).count()
+        present.iter().filter(|word| passage.0.iter().any(|passage_word| is_same(passage_word, word))).count()
     };
     let Some(nearest) = passages.iter().max_by_key(shared) else { return false };
     let mut claims = clause.iter().filter(|word| is_claim(word));
@@ -105,16 +108,16 @@ impl Passage {
     /// Whether a number is at most `distance` from a word, with no other number between. Two numbers must follow each
     /// other.
     pub(super) fn counts(&self, number: &str, counted: &str, distance: usize) -> bool {
-        let mut places = self.0.iter().enumerate().filter(|(_, own)| *own == number);
+        let mut places = self.0.iter().enumerate().filter(|(_, word)| *word == number);
         places.any(|(at, _)| {
             let (before, after) = (&self.0[..at], &self.0[at + 1..]);
             if is_number(counted) {
                 return after.first().is_some_and(|next| next == counted);
             }
-            let is_counted = |own: &&String| is_same(own, counted);
-            let ends = |own: &&String| !is_number(own);
-            after.iter().take_while(ends).take(distance).any(|own| is_counted(&own))
-                || before.iter().rev().take_while(ends).take(distance).any(|own| is_counted(&own))
+            let is_counted = |word: &&String| is_same(word, counted);
+            let ends = |word: &&String| !is_number(word);
+            after.iter().take_while(ends).take(distance).any(|word| is_counted(&word))
+                || before.iter().rev().take_while(ends).take(distance).any(|word| is_counted(&word))
         })
     }
 }
@@ -125,14 +128,14 @@ const LIGHT_VERBS: &str =
 
 /// Whether another word in its place would say something else: an action, a state or an outcome.
 fn changes_meaning(word: &str) -> bool {
-    let is_form = |known: &str| {
-        known == word
-            || word.strip_prefix(known).is_some_and(|ending| {
+    let is_form = |base: &str| {
+        base == word
+            || word.strip_prefix(base).is_some_and(|ending| {
                 let doubled =
-                    known.chars().last().and_then(|last| ending.strip_prefix(last)).unwrap_or(ending);
+                    base.chars().last().and_then(|last| ending.strip_prefix(last)).unwrap_or(ending);
                 matches!(doubled, "s" | "es" | "d" | "ed" | "ing" | "er" | "ers" | "ly")
             })
-            || known.strip_suffix('e').is_some_and(|stem| {
+            || base.strip_suffix('e').is_some_and(|stem| {
                 word.strip_prefix(stem).is_some_and(|ending| matches!(ending, "ing" | "ion" | "al"))
             })
     };
@@ -143,9 +146,11 @@ fn changes_meaning(word: &str) -> bool {
 /// Returns the words of a sentence that are names: with a capital, a digit or a mark inside.
 fn names(sentence: &str) -> Vec<String> {
     let named = sentence.split_whitespace().enumerate().filter(|(at, word)| {
-        let own = word.trim_matches(|c: char| !c.is_alphanumeric());
-        let inner = own.chars().skip(1).any(|c| !c.is_lowercase() && c != '\'' && c != '’');
-        inner || own.starts_with(char::is_uppercase) && !(*at == 0 && listed(PLAIN, &own.to_lowercase()))
+        let bare_word = word.trim_matches(|c: char| !c.is_alphanumeric());
+        let inner = bare_word.chars().skip(1).any(|c| !c.is_lowercase() && c != '\'' && c != '’');
+        inner
+            || bare_word.starts_with(char::is_uppercase)
+                && !(*at == 0 && listed(PLAIN, &bare_word.to_lowercase()))
     });
     named.flat_map(|(_, word)| words(word)).collect()
 }

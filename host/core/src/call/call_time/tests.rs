@@ -9,8 +9,8 @@ const SECOND: Duration = Duration::from_secs(1);
 #[tokio::test(start_paused = true)]
 async fn deadline_moves_by_the_time_of_pauses() {
     let time = Arc::new(CallClock::default());
-    let begun = Instant::now();
-    let deadline = CallDeadline::new(begun + 3 * SECOND, Duration::ZERO, &time);
+    let start = Instant::now();
+    let deadline = CallDeadline::new(start + 3 * SECOND, Duration::ZERO, &time);
     let mut passes = Box::pin(deadline.expired());
     assert!(poll!(passes.as_mut()).is_pending());
     let first = time.pause().expect("time to wait");
@@ -24,15 +24,15 @@ async fn deadline_moves_by_the_time_of_pauses() {
     let later = deadline.within(2 * SECOND);
     assert_eq!(later.remaining(), 2 * SECOND, "earlier pauses do not count");
     passes.await;
-    assert_eq!(begun.elapsed(), 23 * SECOND);
+    assert_eq!(start.elapsed(), 23 * SECOND);
     assert!(deadline.is_expired() && later.expired().now_or_never().is_some());
 }
 
 #[tokio::test(start_paused = true)]
 async fn progress_starts_the_time_anew_up_to_a_maximum() {
     let time = Arc::new(CallClock::default());
-    let begun = Instant::now();
-    let deadline = CallDeadline::new(begun + 3 * SECOND, Duration::ZERO, &time);
+    let start = Instant::now();
+    let deadline = CallDeadline::new(start + 3 * SECOND, Duration::ZERO, &time);
     let mut passes = Box::pin(deadline.expired());
     for _ in 0..4 {
         tokio::time::advance(2 * SECOND).await;
@@ -50,7 +50,7 @@ async fn progress_starts_the_time_anew_up_to_a_maximum() {
     assert_eq!(deadline.remaining(), 2 * SECOND);
     assert_eq!(time.paused(), 5 * SECOND, "progress is no pause");
     passes.await;
-    assert_eq!(begun.elapsed(), 16 * SECOND);
+    assert_eq!(start.elapsed(), 16 * SECOND);
 }
 
 #[tokio::test(start_paused = true)]

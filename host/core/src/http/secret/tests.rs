@@ -23,11 +23,11 @@ fn variables_are_expanded_and_not_shown() {
 fn missing_variables_are_named() {
     let fill = |text: &str| SecretTemplate::parse(text).expect("a template").fill("X-A", environment).value;
     assert_eq!(
-        fill("${NONE}").map_err(|why| why.to_string().contains("variable NONE, which is not set")),
+        fill("${NONE}").map_err(|reason| reason.to_string().contains("variable NONE, which is not set")),
         Err(true)
     );
     assert_eq!(
-        fill("${BROKEN}").map_err(|why| why.to_string().contains("BROKEN: it contains a line break")),
+        fill("${BROKEN}").map_err(|reason| reason.to_string().contains("BROKEN: it contains a line break")),
         Err(true)
     );
 }

@@ -91,8 +91,8 @@ async fn user_sees_the_call_and_decides() {
     assert_eq!(reply.content, [ContentPart::Text("erase {\"path\":\"/a\\nb\"}".into())]);
     let expected = "May 'erase' run (erase of gate 'desk', external-exec)? Approval applies for this call.\nArguments: {\"path\":\"/a\\nb\"}";
     assert_eq!(user.asked()[0], expected);
-    let said_no = [json!({"action": "decline"}), json!({"action": "accept", "content": {"allow": false}})];
-    for answer in said_no {
+    let refusals = [json!({"action": "decline"}), json!({"action": "accept", "content": {"allow": false}})];
+    for answer in refusals {
         let user = client(answer);
         let fault = host.call(&user, "erase", json!({})).await.expect_err("declined");
         assert_eq!((fault.kind, user.asked().len()), (FaultKind::Denied, 1));

@@ -189,17 +189,17 @@ async fn a_tool_of_a_gate_is_filtered_as_if_it_were_called_directly() {
 async fn a_filter_that_fails_leaves_the_reply() {
     let host = host(Some(&["*"])).await.expect("a host");
     for how in ["fault", "hang", "error", "empty"] {
-        let begun = Instant::now();
+        let start = Instant::now();
         assert_eq!(texts(&host.call("get", long(how)).await), "get {", "{how}");
-        assert!(begun.elapsed() <= Duration::from_secs(10), "{how}");
+        assert!(start.elapsed() <= Duration::from_secs(10), "{how}");
     }
     // A filter that hangs is stopped by its own limit, and always before the call.
-    let begun = Instant::now();
+    let start = Instant::now();
     let mut context = host.context("get");
-    context.outer_deadline = Some(CallDeadline::fixed(begun + Duration::from_secs(2)));
+    context.outer_deadline = Some(CallDeadline::fixed(start + Duration::from_secs(2)));
     let call = Call::new(context, long("hang"));
     assert_eq!(texts(&call.run().await.expect("a reply")), "get {");
-    assert_eq!(begun.elapsed(), Duration::from_secs(2) - REPLY_TIME_RESERVE);
+    assert_eq!(start.elapsed(), Duration::from_secs(2) - REPLY_TIME_RESERVE);
 }
 
 #[test]

@@ -16,8 +16,9 @@ const MARKER_OPTIONS: [&str; 3] = ["pointer", "range", "as"];
 
 /// Returns true if a schema, or a nested schema, defines a property named [`MARKER`].
 pub(crate) fn has_own_markers(schema: &Map<String, Value>) -> bool {
-    let own = schema.get("properties").and_then(Value::as_object);
-    own.is_some_and(|own| own.contains_key(MARKER)) || schema.values().any(value_has_own_markers)
+    let properties = schema.get("properties").and_then(Value::as_object);
+    properties.is_some_and(|properties| properties.contains_key(MARKER))
+        || schema.values().any(value_has_own_markers)
 }
 
 fn value_has_own_markers(value: &Value) -> bool {
@@ -64,7 +65,7 @@ pub(super) fn replace(value: &mut Value, values: &mut impl Iterator<Item = Value
 
 impl ArtifactMarker {
     fn read(members: &Map<String, Value>) -> Result<Self, Fault> {
-        let wrong = |why: &str| Err(Self::wrong(why));
+        let wrong = |reason: &str| Err(Self::wrong(reason));
         let text = |name: &str| match members.get(name) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.clone())),
@@ -73,16 +74,16 @@ impl ArtifactMarker {
         if let Some(other) =
             members.keys().find(|name| *name != MARKER && !MARKER_OPTIONS.contains(&name.as_str()))
         {
-            let near = names::did_you_mean(other, MARKER_OPTIONS);
+            let suggestion = names::did_you_mean(other, MARKER_OPTIONS);
             return Err(Self::wrong(&format!(
-                "has the unknown member '{}'.{near}",
+                "has the unknown member '{}'.{suggestion}",
                 names::quoted(other, 64)
             )));
         }
         let (id, pointer) = (text(MARKER)?.unwrap_or_default(), text("pointer")?);
         let range = match members.get("range").map(lines) {
             Some(None) => return wrong("has 'range', which must be [first line, last line] from 1"),
-            given => given.flatten(),
+            value => value.flatten(),
         };
         if pointer.is_some() && range.is_some() {
             return wrong("has both 'pointer' and 'range'; use one of them");
@@ -99,8 +100,8 @@ impl ArtifactMarker {
         Ok(Self { id, pointer, range, as_json })
     }
 
-    fn wrong(why: &str) -> Fault {
-        Fault::invalid(format!("artifact marker {why}")).hint(
+    fn wrong(reason: &str) -> Fault {
+        Fault::invalid(format!("artifact marker {reason}")).hint(
             "Write {\"$artifact\": \"art-…\"}, optionally with \"pointer\": \"/items/3\" or \"range\": [first line, \
             last line], and \"as\": \"json\" or \"text\".",
         )
@@ -125,9 +126,12 @@ impl ArtifactMarker {
         if !self.as_json && self.pointer.is_none() {
             return Ok(Value::String(text));
         }
-        let parsed = reader.parse(&text).map_err(|why| {
-            Fault::invalid(format!("the selected part of artifact '{}' {why}", names::quoted(&self.id, 80)))
-                .hint("Omit \"as\" to insert the text unchanged.")
+        let parsed = reader.parse(&text).map_err(|reason| {
+            Fault::invalid(format!(
+                "the selected part of artifact '{}' {reason}",
+                names::quoted(&self.id, 80)
+            ))
+            .hint("Omit \"as\" to insert the text unchanged.")
         })?;
         Ok(match parsed {
             parsed if self.as_json => parsed,

@@ -148,7 +148,7 @@ async fn selected_parts_replace_their_markers() {
 
 #[tokio::test]
 async fn invalid_markers_are_refused_with_the_reason() {
-    for (marker, why) in [
+    for (marker, reason) in [
         (json!({"$artifact": 5}), "has '$artifact', which must be a string"),
         (
             json!({"$artifact": "art-1", "pointr": "/n"}),
@@ -172,11 +172,11 @@ async fn invalid_markers_are_refused_with_the_reason() {
         ),
         (json!({"$artifact": "art-1", "as": "yaml"}), "has 'as', which must be \"json\" or \"text\""),
     ] {
-        let error = (FaultKind::InvalidArguments, format!("artifact marker {why}"));
+        let error = (FaultKind::InvalidArguments, format!("artifact marker {reason}"));
         assert_eq!(refused(json!({"x": marker})).await, error);
     }
-    let gone = (FaultKind::NotFound, "artifact 'art-9' not found or expired".to_owned());
-    assert_eq!(refused(json!({"x": {"$artifact": "art-9"}})).await, gone);
+    let missing = (FaultKind::NotFound, "artifact 'art-9' not found or expired".to_owned());
+    assert_eq!(refused(json!({"x": {"$artifact": "art-9"}})).await, missing);
     let (kind, error) = refused(json!({"x": {"$artifact": "art-3", "as": "json"}})).await;
     assert!(
         kind == FaultKind::InvalidArguments

@@ -28,21 +28,21 @@ pub(super) struct CompiledAccessRule {
 
 impl CompiledAccessRule {
     pub(super) fn new(number: usize, rule: AccessRule) -> Result<Self, AccessRuleError> {
-        let bad = |list, what: &str, error: PatternError| {
-            let why = format!("is not a valid {what}: {}", error.why).into();
-            AccessRuleError { rule: number, list, entry: error.pattern, why }
+        let bad = |list, kind: &str, error: PatternError| {
+            let reason = format!("is not a valid {kind}: {}", error.reason).into();
+            AccessRuleError { rule: number, list, entry: error.pattern, reason }
         };
         let list = |list, entries| PatternList::new(entries).map_err(|error| bad(list, "glob", error));
         let limit = |limit: ArgumentLimit| {
             let entry = limit.pointer.clone();
-            let bad = |why| AccessRuleError { rule: number, list: "when", entry, why };
+            let bad = |reason| AccessRuleError { rule: number, list: "when", entry, reason };
             let tools = list("when", vec![limit.tools.clone()])?;
             CompiledArgumentLimit::new(tools, limit).map_err(bad)
         };
-        let who = CallerPatterns::new(rule.who).map_err(|error| bad("who", "pattern", error))?;
+        let callers = CallerPatterns::new(rule.who).map_err(|error| bad("who", "pattern", error))?;
         Ok(Self {
             number,
-            who,
+            who: callers,
             place: rule.place,
             effect: rule.effect,
             presets: rule.presets.map(|presets| list("presets", presets)).transpose()?,
@@ -166,9 +166,10 @@ impl CompiledArgumentLimit {
                 // Servers resolve such paths, which would leave the directory that a pattern names.
                 self.texts.iter().any(|(glob, is_wild)| glob.is_match(text) && !(*is_wild && climbs(text)))
             }
-            (AllowedValues::OneOf(values), Value::Number(number)) => {
-                values.iter().filter_map(Value::as_number).any(|known| compare(known, number).is_eq())
-            }
+            (AllowedValues::OneOf(values), Value::Number(number)) => values
+                .iter()
+                .filter_map(Value::as_number)
+                .any(|allowed_number| compare(allowed_number, number).is_eq()),
             (AllowedValues::OneOf(values), Value::Bool(_)) => values.contains(value),
             (AllowedValues::Range(NumberRange { min, max }), Value::Number(number)) => {
                 min.as_ref().is_none_or(|min| compare(number, min).is_ge())

@@ -51,14 +51,15 @@ fn a_deny_wins_and_what_no_rule_allows_is_denied() {
     let get = server_tool("github", "get_issue");
     let delete = server_tool("github", "delete_repo");
     let ci = caller("key:ci-1", &[]);
-    let said = |caller: &Arc<Caller>, tool: &[String]| decision(&rules, caller, tool, Effect::Mutating);
-    assert_eq!(said(&ci, &get), "the rule at 1 allows it");
-    assert_eq!(said(&ci, &delete), "the rule at 1 allows it");
+    let decision_for =
+        |caller: &Arc<Caller>, tool: &[String]| decision(&rules, caller, tool, Effect::Mutating);
+    assert_eq!(decision_for(&ci, &get), "the rule at 1 allows it");
+    assert_eq!(decision_for(&ci, &delete), "the rule at 1 allows it");
     let dev = caller("key:ci-1", &["dev"]);
-    assert_eq!(said(&dev, &get), "the rule at 1 allows it");
-    assert_eq!(said(&dev, &delete), "the rule at 2 denies it by \"*__delete_*\"");
-    assert_eq!(said(&ci, &server_tool("gitlab", "get_issue")), "no rule allows it");
-    assert_eq!(said(&caller("key:other", &["dev"]), &get), "no rule allows it");
+    assert_eq!(decision_for(&dev, &get), "the rule at 1 allows it");
+    assert_eq!(decision_for(&dev, &delete), "the rule at 2 denies it by \"*__delete_*\"");
+    assert_eq!(decision_for(&ci, &server_tool("gitlab", "get_issue")), "no rule allows it");
+    assert_eq!(decision_for(&caller("key:other", &["dev"]), &get), "no rule allows it");
 }
 
 #[test]
@@ -67,18 +68,21 @@ fn the_weakest_of_all_effect_limits_applies() {
     let writing = AccessRule { effect: Some(Effect::Mutating), ..rule("2", "group:dev", &["github__*"]) };
     let rules = compiled(vec![reading, writing]);
     let tool = server_tool("github", "push");
-    let said = |caller: &Arc<Caller>, effect| decision(&rules, caller, &tool, effect);
+    let decision_for = |caller: &Arc<Caller>, effect| decision(&rules, caller, &tool, effect);
     let (any, dev) = (caller("key:a", &[]), caller("key:a", &["dev"]));
-    assert_eq!(said(&any, Effect::ReadOnly), "the rule at 1 allows it");
-    assert_eq!(said(&any, Effect::Mutating), "the rule at 1 allows only tools up to the effect read-only");
-    assert_eq!(said(&dev, Effect::Mutating), "the rule at 2 allows it");
+    assert_eq!(decision_for(&any, Effect::ReadOnly), "the rule at 1 allows it");
+    assert_eq!(
+        decision_for(&any, Effect::Mutating),
+        "the rule at 1 allows only tools up to the effect read-only"
+    );
+    assert_eq!(decision_for(&dev, Effect::Mutating), "the rule at 2 allows it");
     let limited = Caller {
         groups: vec!["dev".into()],
         effect: Some(Effect::ReadOnly),
         ..Caller::new(Principal::Named("key:a".into()), "key a")
     };
-    let why = "the scopes of the credential allow only tools up to the effect read-only";
-    assert_eq!(said(&Arc::new(limited), Effect::Mutating), why);
+    let reason = "the scopes of the credential allow only tools up to the effect read-only";
+    assert_eq!(decision_for(&Arc::new(limited), Effect::Mutating), reason);
 }
 
 #[test]

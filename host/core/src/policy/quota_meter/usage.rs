@@ -44,7 +44,7 @@ impl WindowCount {
     }
 
     /// Returns the note that most of the allowance is used, once per window.
-    pub(super) fn note(&mut self, what: &str, rule: &QuotaRule, allowance: QuotaAllowance) -> Option<String> {
+    pub(super) fn note(&mut self, unit: &str, rule: &QuotaRule, allowance: QuotaAllowance) -> Option<String> {
         let QuotaAllowance { amount, period } = allowance;
         let percent = self.usage.used.saturating_mul(100) / amount;
         if percent < NOTE_PERCENT || self.is_noted {
@@ -54,7 +54,7 @@ impl WindowCount {
         let resets = rfc3339(self.usage.start + period.millis());
         let percent = percent.min(100);
         Some(format!(
-            "[quota '{}': {percent} % of {amount} {what} per {period} used; resets at {resets}]",
+            "[quota '{}': {percent} % of {amount} {unit} per {period} used; resets at {resets}]",
             rule.name
         ))
     }
@@ -68,9 +68,9 @@ impl QuotaCount {
         now: u64,
     ) -> impl Iterator<Item = (&'static str, QuotaAllowance, &mut WindowCount)> {
         let windows = [("calls", rule.calls, &mut self.calls), ("tokens", rule.tokens, &mut self.tokens)];
-        windows.into_iter().filter_map(move |(what, allowance, window)| {
+        windows.into_iter().filter_map(move |(unit, allowance, window)| {
             window.roll(allowance?.period, now);
-            Some((what, allowance?, window))
+            Some((unit, allowance?, window))
         })
     }
 
@@ -107,7 +107,7 @@ pub(super) fn count_of<'a>(counts: &'a mut Vec<QuotaCount>, quota: &Arc<str>) ->
 
 /// Returns the fault of a call above an allowance. It ends by itself when the window does.
 fn exhausted(
-    what: &str,
+    unit: &str,
     rule: &QuotaRule,
     (allowance, window): (QuotaAllowance, &WindowCount),
     now: u64,
@@ -116,20 +116,20 @@ fn exhausted(
     let reset = window.usage.start + period.millis();
     let seconds = reset.saturating_sub(now).div_ceil(1_000);
     let (name, resets) = (&rule.name, rfc3339(reset));
-    let message = format!("quota '{name}' is used up: {amount} {what} per {period}");
+    let message = format!("quota '{name}' is used up: {amount} {unit} per {period}");
     let hint = format!("It resets at {resets}, in {seconds} s. Retry after that.");
     Fault { retryable: true, ..Fault::exhausted(message).hint(hint) }
 }
 
 /// Checks one quota for one more call.
 pub(super) fn check(rule: &QuotaRule, count: &mut QuotaCount, is_outer: bool, now: u64) -> Result<(), Fault> {
-    for (what, allowance, window) in count.limited(rule, now) {
+    for (unit, allowance, window) in count.limited(rule, now) {
         if window.usage.used >= allowance.amount {
-            return Err(exhausted(what, rule, (allowance, window), now));
+            return Err(exhausted(unit, rule, (allowance, window), now));
         }
     }
-    if let Some(most) = rule.concurrency.filter(|most| is_outer && count.running >= *most) {
-        let message = format!("quota '{}' is used up: {most} concurrent calls", rule.name);
+    if let Some(limit) = rule.concurrency.filter(|limit| is_outer && count.running >= *limit) {
+        let message = format!("quota '{}' is used up: {limit} concurrent calls", rule.name);
         let hint = "Retry when one of your calls has ended.";
         return Err(Fault { retryable: true, ..Fault::exhausted(message).hint(hint) });
     }
@@ -160,8 +160,8 @@ impl QuotaPermit {
         let mut counts = lock(&self.quotas.usage.counts);
         for rule in &self.quotas.rules {
             let count = count_of(&mut counts, &rule.name);
-            for (what, allowance, window) in count.limited(rule, now) {
-                notes.extend(window.note(what, rule, allowance));
+            for (unit, allowance, window) in count.limited(rule, now) {
+                notes.extend(window.note(unit, rule, allowance));
             }
         }
         notes

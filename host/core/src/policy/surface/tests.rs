@@ -77,8 +77,8 @@ async fn no_server_is_lost() {
     let without_gate = Preset { deny: vec!["relay".into()], ..auto() };
     let (preset, catalog) = build(without_gate, &["git"]).await;
     assert_eq!(listed(&catalog)[1], "find git__get git__put kg_search request");
-    let why = missing_part(&preset, &catalog).expect("a warning");
-    assert!(why.contains("add a gate that finds and calls the tools of servers"), "{why}");
+    let reason = missing_part(&preset, &catalog).expect("a warning");
+    assert!(reason.contains("add a gate that finds and calls the tools of servers"), "{reason}");
 
     let cannot_find = Preset { deny: vec!["find".into()], ..auto() };
     let (_, catalog) = build(cannot_find, &["git"]).await;

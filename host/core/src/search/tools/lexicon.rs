@@ -88,8 +88,8 @@ static LATIN: LazyLock<[Lexicon; 2]> = LazyLock::new(|| {
 });
 /// English words of all tables.
 static ENGLISH: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
-    let all = LATIN.iter().chain([&*PHRASES, &*JAPANESE, &*CHINESE]);
-    all.flat_map(|lexicon| lexicon.entries.values().flat_map(|words| words.split(' '))).collect()
+    let lexicons = LATIN.iter().chain([&*PHRASES, &*JAPANESE, &*CHINESE]);
+    lexicons.flat_map(|lexicon| lexicon.entries.values().flat_map(|words| words.split(' '))).collect()
 });
 
 /// Returns the question in the words of tools, if a table has any of its words. Words are separated by spaces and their
@@ -128,8 +128,8 @@ fn gloss_latin(words: &[Cow<'_, str>]) -> Option<String> {
         let words: Vec<_> = words.iter().map(|word| lexicon.word(word, MAX_STEMS)).collect();
         (words.iter().flatten().count(), words)
     };
-    let (known, glossed) = LATIN.iter().map(glossed).max_by_key(|(known, _)| *known)?;
-    if known <= english || 2 * known < words.len() {
+    let (match_count, glossed) = LATIN.iter().map(glossed).max_by_key(|(match_count, _)| *match_count)?;
+    if match_count <= english || 2 * match_count < words.len() {
         return None;
     }
     let text = words.iter().zip(glossed).flat_map(|(word, english)| match english {

@@ -265,8 +265,8 @@ impl<'a> TextScores<'a> {
     }
 
     fn cosine(&self, tool: usize) -> Option<f64> {
-        let known = self.query.cosines.get(tool).copied().flatten().filter(|cosine| cosine.is_finite());
-        known.map(|cosine| f64::from(cosine).clamp(0.0, 1.0))
+        let cosine = self.query.cosines.get(tool).copied().flatten().filter(|cosine| cosine.is_finite());
+        cosine.map(|cosine| f64::from(cosine).clamp(0.0, 1.0))
     }
 
     /// Returns the score of a tool relative to the best, 0 to 1.

@@ -89,14 +89,14 @@ impl ToolSegment {
     fn add(&mut self, server: &SourceId, spec: &Arc<ToolSpec>) {
         let tool = u32::try_from(self.tools.len()).unwrap_or(u32::MAX);
         let mut length = 0.0;
-        let left = Cell::new(MAX_INDEXED_TERMS);
+        let remaining = Cell::new(MAX_INDEXED_TERMS);
         // `max_weight` caps the weight of a term, including the weight from earlier texts.
         let mut index = |text: &str, counts: f32, max_weight: f32| {
             for_each_term(text, |term| {
-                if left.get() == 0 {
+                if remaining.get() == 0 {
                     return;
                 }
-                left.set(left.get() - 1);
+                remaining.set(remaining.get() - 1);
                 length += counts;
                 let postings = match self.terms.get_mut(term) {
                     Some(postings) => postings,
@@ -113,10 +113,10 @@ impl ToolSegment {
             index(title, DESCRIPTION_WEIGHT, max_weight);
         }
         index(description_start(&spec.description), DESCRIPTION_WEIGHT, max_weight);
-        left.set(MAX_INDEXED_TERMS);
+        remaining.set(MAX_INDEXED_TERMS);
         max_weight += MAX_REPEATS * PARAMETER_WEIGHT;
         parameters(&spec.input_schema).iter().for_each(|name| index(name, PARAMETER_WEIGHT, max_weight));
-        left.set(MAX_INDEXED_TERMS);
+        remaining.set(MAX_INDEXED_TERMS);
         // Index the server's name too: users write "git status" for `git: status`.
         index(server.name(), PARAMETER_WEIGHT, max_weight + PARAMETER_WEIGHT);
         index(&spec.name, NAME_WEIGHT, max_weight + PARAMETER_WEIGHT + NAME_WEIGHT);
@@ -141,7 +141,7 @@ fn says_deprecated(description: &str) -> bool {
     let words = description.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     let mut before = "";
     words.take(DEPRECATION_WORDS).any(|word| {
-        let is_successor = NOT_DEPRECATED.iter().any(|one| one.eq_ignore_ascii_case(before));
+        let is_successor = NOT_DEPRECATED.iter().any(|exception| exception.eq_ignore_ascii_case(before));
         before = word;
         word.eq_ignore_ascii_case("deprecated") && !is_successor
     })

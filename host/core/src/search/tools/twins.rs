@@ -32,9 +32,9 @@ pub struct TwinOrder {
 impl TwinOrder {
     /// A tool without metrics has an expected success of 0.5.
     pub fn new(positions: ServerPositions, metrics: &[ToolMetrics]) -> Self {
-        let record = |one: &ToolMetrics| {
-            let id = ToolId { source: one.source.clone(), name: one.tool.as_str().into() };
-            (id, one.expected_success())
+        let record = |entry: &ToolMetrics| {
+            let id = ToolId { source: entry.source.clone(), name: entry.tool.as_str().into() };
+            (id, entry.expected_success())
         };
         Self { positions, records: metrics.iter().map(record).collect() }
     }
@@ -84,14 +84,14 @@ impl ToolWords {
         Self(words)
     }
 
-    fn is_near_twin(&self, others: &Self) -> bool {
-        let (few, many) = (self.0.len().min(others.0.len()), self.0.len().max(others.0.len()));
+    fn is_near_twin(&self, other: &Self) -> bool {
+        let (few, many) = (self.0.len().min(other.0.len()), self.0.len().max(other.0.len()));
         if (few as f64) < MIN_SHARED_WORDS * many as f64 {
             return false;
         }
-        let shared = self.0.intersection(&others.0).count() as f64;
-        let all = self.0.len() as f64 + others.0.len() as f64 - shared;
-        shared >= MIN_SHARED_WORDS * all
+        let shared = self.0.intersection(&other.0).count() as f64;
+        let total = self.0.len() as f64 + other.0.len() as f64 - shared;
+        shared >= MIN_SHARED_WORDS * total
     }
 }
 

@@ -41,8 +41,9 @@ fn inverse_frequency(tools: f64, containing: f64) -> f64 {
 
 impl ToolLengths {
     pub(super) fn new(tools: &[&IndexedTool], allowed: &RowSet) -> Self {
-        let found = tools.iter().enumerate().filter(|(number, _)| allowed.contains(*number));
-        let (count, sum) = found.fold((0.0, 0.0), |(count, sum), (_, tool)| (count + 1.0, sum + tool.length));
+        let allowed_tools = tools.iter().enumerate().filter(|(number, _)| allowed.contains(*number));
+        let (count, sum) =
+            allowed_tools.fold((0.0, 0.0), |(count, sum), (_, tool)| (count + 1.0, sum + tool.length));
         let usual = if sum > 0.0 { f64::from(sum) / count } else { 1.0 };
         Self { count, relative: tools.iter().map(|tool| f64::from(tool.length) / usual).collect() }
     }
@@ -61,12 +62,12 @@ impl WordScores {
         for word in &mut words {
             let mut matched = word.terms.is_empty();
             for term in &mut word.terms {
-                let found: Vec<(usize, f64)> = postings(tools, &term.text, allowed).collect();
-                term.known = !found.is_empty();
+                let tool_weights: Vec<(usize, f64)> = postings(tools, &term.text, allowed).collect();
+                term.known = !tool_weights.is_empty();
                 matched |= term.known;
-                let containing = found.len() as f64;
+                let containing = tool_weights.len() as f64;
                 term.rarity = inverse_frequency(lengths.count, containing);
-                for (tool, weight) in found {
+                for (tool, weight) in tool_weights {
                     let long = 1.0 - B + B * lengths.relative[tool];
                     scores[tool] += term.rarity * weight * (K1 + 1.0) / (weight + K1 * long);
                 }
@@ -89,7 +90,7 @@ impl WordScores {
     /// Returns whether this gloss has a word of the question that no tool has.
     pub(super) fn lacks(&self, word: &str) -> bool {
         let word = folded(word);
-        self.unmatched.iter().any(|one| *one == word)
+        self.unmatched.iter().any(|entry| *entry == word)
     }
 
     /// Returns the number of words in the question. Scripts without spaces count a word for each two characters.
@@ -134,14 +135,14 @@ fn postings<'a>(
     allowed: &RowSet,
 ) -> impl Iterator<Item = (usize, f64)> {
     let mut first = 0;
-    let all = tools.segments().iter().flat_map(move |segment| {
+    let postings = tools.segments().iter().flat_map(move |segment| {
         let begins = first;
         first += segment.tools().len();
         let numbered =
             move |Posting { tool, weight }: &Posting| (begins + *tool as usize, f64::from(*weight));
         segment.postings(term).iter().map(numbered)
     });
-    all.filter(|(tool, _)| allowed.contains(*tool))
+    postings.filter(|(tool, _)| allowed.contains(*tool))
 }
 
 struct QueryWord {

@@ -20,16 +20,16 @@ fn schemas_that_are_large_only_together_are_refused() {
             tools: (0..tools).map(|n| tool(format!("t{n}"), schema)).collect(),
             ..Listing::default()
         };
-        listing.check().map_err(|why| why.to_string())
+        listing.check().map_err(|reason| reason.to_string())
     };
     let wide = json!({"type": "object", "anyOf": vec![true; 12_000]});
     assert_eq!(checked(&wide, 16), Ok(()));
-    let why = checked(&wide, 17).expect_err("too many");
-    assert_eq!(why, "has more than 200000 schemas in total, subschemas included");
+    let reason = checked(&wide, 17).expect_err("too many");
+    assert_eq!(reason, "has more than 200000 schemas in total, subschemas included");
     let patterns: Map<String, Value> =
         (0..60).map(|n| (format!("{n}"), json!({"pattern": format!("[ab]*a[ab]{{1000}}{n}")}))).collect();
-    let why = checked(&json!({"type": "object", "properties": patterns}), 40).expect_err("too many");
-    assert!(why.starts_with("has patterns that compile to more than"), "{why}");
+    let reason = checked(&json!({"type": "object", "properties": patterns}), 40).expect_err("too many");
+    assert!(reason.starts_with("has patterns that compile to more than"), "{reason}");
 }
 
 #[test]
@@ -40,15 +40,15 @@ fn only_servers_may_use_long_names() {
             tools: vec![tool(name, None).into()],
             ..Listing::default()
         };
-        (listing.check().is_ok(), listing.check_server().map_err(|why| why.to_string()))
+        (listing.check().is_ok(), listing.check_server().map_err(|reason| reason.to_string()))
     };
     for (length, by_gate) in [(1, true), (64, true), (65, false), (128, false)] {
         assert_eq!(checked(&"x".repeat(length)), (by_gate, Ok(())), "{length}");
     }
-    let (_, why) = checked(&"x".repeat(129));
+    let (_, reason) = checked(&"x".repeat(129));
     let expected = format!("tool name '{}…' has 129 characters; a name has 1 to 128", "x".repeat(64));
-    assert_eq!(why, Err(expected));
-    let (_, why) = checked(&"ö".repeat(128));
-    assert_eq!(why, Ok(()), "the limit is in characters");
+    assert_eq!(reason, Err(expected));
+    let (_, reason) = checked(&"ö".repeat(128));
+    assert_eq!(reason, Ok(()), "the limit is in characters");
     assert!(checked("").1.is_err());
 }

@@ -23,9 +23,9 @@ const COMMON: [&str; 10] = [
 
 /// Returns a plain string, which is empty if `full` is false and the schema allows that.
 pub(super) fn string(schema: &Value, full: bool) -> Value {
-    let given = schema.get("default").or_else(|| schema.get("examples")?.get(0));
-    if let Some(given) = given.filter(|given| given.is_string()) {
-        return given.clone();
+    let sample = schema.get("default").or_else(|| schema.get("examples")?.get(0));
+    if let Some(sample) = sample.filter(|sample| sample.is_string()) {
+        return sample.clone();
     }
     if (schema.get("pattern").is_some() || schema.get("format").is_some())
         && let Some(source) = schema.as_object()
@@ -41,9 +41,9 @@ pub(super) fn string(schema: &Value, full: bool) -> Value {
 pub(super) fn number(schema: &Value) -> Value {
     let (low, high) = bounds(schema);
     let step = schema["multipleOf"].as_f64().filter(|step| *step > 0.0).unwrap_or(1.0);
-    let near = 1.0_f64.clamp(low.min(high), high);
-    let number = (near / step).ceil() * step;
-    let number = if number > high { (near / step).floor() * step } else { number };
+    let base = 1.0_f64.clamp(low.min(high), high);
+    let number = (base / step).ceil() * step;
+    let number = if number > high { (base / step).floor() * step } else { number };
     as_json(schema, number)
 }
 
@@ -98,9 +98,9 @@ fn as_json(schema: &Value, number: f64) -> Value {
 
 /// Pads or cuts a text to the length limits of the schema, in characters.
 fn fitted(schema: &Value, text: &str) -> String {
-    let least = schema["minLength"].as_u64().unwrap_or(0).min(LONG_TEXT_CHARS as u64) as usize;
-    let most = schema["maxLength"].as_u64().map_or(usize::MAX, |most| most as usize);
+    let min_chars = schema["minLength"].as_u64().unwrap_or(0).min(LONG_TEXT_CHARS as u64) as usize;
+    let max_chars = schema["maxLength"].as_u64().map_or(usize::MAX, |max_chars| max_chars as usize);
     let padding = if text.is_empty() { "a" } else { text };
-    let missing = least.saturating_sub(text.chars().count());
-    text.chars().chain(padding.chars().cycle().take(missing)).take(most).collect()
+    let missing = min_chars.saturating_sub(text.chars().count());
+    text.chars().chain(padding.chars().cycle().take(missing)).take(max_chars).collect()
 }

@@ -24,9 +24,9 @@ pub(super) async fn add(
     let AddRepositoryArgs { dir, name, url, output } = arguments;
     let root = std::path::absolute(&dir)
         .map_err(|error| CommandError::failed(format!("{}: {error}", dir.display())))?;
-    let own = || root.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+    let folder_name = || root.file_name().and_then(|name| name.to_str()).map(str::to_owned);
     let missing = || format!("{} has no name; give one with --name", root.display());
-    let name = name.or_else(own).ok_or_else(missing).map_err(CommandError::usage)?;
+    let name = name.or_else(folder_name).ok_or_else(missing).map_err(CommandError::usage)?;
     check_name(&name)?;
     let mut runs = IndexRuns::new(library, host, GuidePolicy::WhenDue).await;
     let report = runs.run(IndexSource { root, name: name.clone(), url }).await?;
@@ -40,16 +40,17 @@ pub(super) async fn refresh(
     names: Vec<String>,
     output: OutputFormat,
 ) -> CommandResult {
-    let mut wanted = Vec::new();
+    let mut repository_names = Vec::new();
     for name in &names {
-        wanted.push(find_repository(library, name, false).await?.name);
+        repository_names.push(find_repository(library, name, false).await?.name);
     }
     if names.is_empty() {
-        wanted = library.repositories(false).await?.into_iter().map(|repository| repository.name).collect();
+        repository_names =
+            library.repositories(false).await?.into_iter().map(|repository| repository.name).collect();
     }
     let mut runs = IndexRuns::new(library, host, GuidePolicy::WhenDue).await;
     let mut reports = Vec::new();
-    for name in wanted {
+    for name in repository_names {
         let source = source_of(library, &name).await?;
         let report = runs.run(source).await?;
         reports.push(json_of(&name, &report));
@@ -97,9 +98,9 @@ fn check_name(name: &str) -> CommandResult {
     if fine {
         return Ok(());
     }
-    let shown = gatehouse_core::names::quoted(name, 100);
+    let quoted_name = gatehouse_core::names::quoted(name, 100);
     Err(CommandError::usage(format!(
-        "'{shown}' cannot be the name of a repository: it has at most 100 letters, digits, -, _, . and spaces, and \
+        "'{quoted_name}' cannot be the name of a repository: it has at most 100 letters, digits, -, _, . and spaces, and \
          begins with a letter or a digit; give one with --name"
     )))
 }

@@ -16,11 +16,13 @@ use crate::{
 
 /// Checks the programs and variables of all servers. Starts none.
 pub(super) fn check_servers(servers: &ServersConfig, added: &AddedSnapshot) -> Vec<CheckLine> {
-    let all = servers.declared.iter().chain(&added.servers).filter(|(_, server)| server.enabled);
+    let enabled_servers = servers.declared.iter().chain(&added.servers).filter(|(_, server)| server.enabled);
     let mut checks: Vec<CheckLine> =
-        all.clone().flat_map(|(name, server)| check_server(name, server)).collect();
-    checks.extend(withheld_variables(&all.map(|(_, server)| &server.definition).collect::<Vec<_>>()));
-    checks.extend(added.problems.iter().map(|why| CheckLine::warning("servers", why.clone())));
+        enabled_servers.clone().flat_map(|(name, server)| check_server(name, server)).collect();
+    checks.extend(withheld_variables(
+        &enabled_servers.map(|(_, server)| &server.definition).collect::<Vec<_>>(),
+    ));
+    checks.extend(added.problems.iter().map(|reason| CheckLine::warning("servers", reason.clone())));
     checks
 }
 
@@ -28,18 +30,19 @@ fn check_server(name: &str, server: &ServerConfig) -> Vec<CheckLine> {
     let (what, definition) = (format!("server {name}"), &server.definition);
     let mut checks = vec![match find_program(definition) {
         Ok(found) => CheckLine::ok(&what, found),
-        Err(why) => CheckLine::warning(&what, why),
+        Err(reason) => CheckLine::warning(&what, reason),
     }];
     if !definition.missing.is_empty() {
         let missing = definition.missing.join(", ");
-        let why = format!(
+        let reason = format!(
             "it needs the environment variable {missing}, which is not set; set it to connect the server"
         );
-        checks.push(CheckLine::warning(&what, why));
+        checks.push(CheckLine::warning(&what, reason));
     }
     checks.extend(server.literals.iter().map(|name| {
-        let why = format!("the file contains the value of {name}; write \"${{NAME}}\" and set the variable");
-        CheckLine::warning(&what, why)
+        let reason =
+            format!("the file contains the value of {name}; write \"${{NAME}}\" and set the variable");
+        CheckLine::warning(&what, reason)
     }));
     checks
 }
@@ -54,11 +57,11 @@ fn withheld_variables(servers: &[&ServerDefinition]) -> Vec<CheckLine> {
             servers.iter().filter(|server| lacks(server, &name)).map(|server| &*server.name).collect();
         let (name, lacking) = (names::quoted(&name, 64), lacking.join(", "));
         (!lacking.is_empty()).then(|| {
-            let why = format!(
+            let reason = format!(
                 "{name} is set, but not passed on to {lacking}: {reason}; to pass it to a server, add it to `env` of \
                 that server"
             );
-            CheckLine::warning("servers", why)
+            CheckLine::warning("servers", reason)
         })
     };
     Env::inherited().withheld.into_iter().filter_map(check).collect()

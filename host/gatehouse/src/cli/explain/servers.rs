@@ -36,34 +36,35 @@ pub(super) async fn explain(
         |entry: &&Arc<ToolEntry>| matches!(entry.id.source, SourceId::Server(_)) && *entry.id.name == *tool;
     let describe =
         |entry: &Arc<ToolEntry>| format!("'{tool}' of {} is exposed as '{}'", entry.id.source, entry.name);
-    let shown: Vec<String> = catalog.entries().iter().filter(is_shown).map(describe).collect();
-    if !shown.is_empty() {
-        return Some(Explanation { exposed: true, through: None, why: shown.join("; ") });
+    let descriptions: Vec<String> = catalog.entries().iter().filter(is_shown).map(describe).collect();
+    if !descriptions.is_empty() {
+        return Some(Explanation { exposed: true, through: None, reason: descriptions.join("; ") });
     }
     let mut meant: Vec<ToolCandidate<'_>> =
         servers.iter().flat_map(|(name, server)| tool_candidates(compiled, name, server, tool)).collect();
     // If a server lists the tool, drop servers whose name only precedes it.
-    if meant.iter().any(|one| one.tool.is_some()) {
-        meant.retain(|one| one.tool.is_some());
+    if meant.iter().any(|candidate| candidate.tool.is_some()) {
+        meant.retain(|candidate| candidate.tool.is_some());
     }
     let first = meant.first()?;
     let caller = composition.server_tool_caller(catalog).await;
     let named = meant.iter().take(MAX_NAMED);
-    let verdicts: Vec<Result<String, PlainError>> =
-        named.map(|one| verdict(composition, compiled, catalog, one, caller.as_deref())).collect();
+    let verdicts: Vec<Result<String, PlainError>> = named
+        .map(|candidate| verdict(composition, compiled, catalog, candidate, caller.as_deref()))
+        .collect();
     let through = if verdicts.iter().any(Result::is_ok) { caller } else { None };
-    let mut why: Vec<String> =
+    let mut reason: Vec<String> =
         verdicts.into_iter().map(|verdict| verdict.unwrap_or_else(String::from)).collect();
     if meant.len() > MAX_NAMED {
-        why.push(format!("{} more servers have a tool of this name", meant.len() - MAX_NAMED));
+        reason.push(format!("{} more servers have a tool of this name", meant.len() - MAX_NAMED));
     }
     if through.is_none() && first.tool.is_some() {
         let elsewhere = callable_in(composition, presets, &meant).await;
         if !elsewhere.is_empty() {
-            why.push(format!("presets that can call it: {}", elsewhere.join(", ")));
+            reason.push(format!("presets that can call it: {}", elsewhere.join(", ")));
         }
     }
-    Some(Explanation { exposed: false, through, why: why.join("; ") })
+    Some(Explanation { exposed: false, through, reason: reason.join("; ") })
 }
 
 /// Names the servers that were never listed, after a space. Empty if there are none.
@@ -87,20 +88,20 @@ fn tool_candidates<'a>(
     tool: &'a str,
 ) -> Vec<ToolCandidate<'a>> {
     let source = SourceId::Server(name.into());
-    let is = |own: &str| {
-        let exposed = source.exposed_name(own).ok();
+    let is = |tool_name: &str| {
+        let exposed = source.exposed_name(tool_name).ok();
         let exposed = exposed.as_ref().map(|exposed| exposed.as_str());
-        let id = ToolId { source: source.clone(), name: own.into() };
+        let id = ToolId { source: source.clone(), name: tool_name.into() };
         let renamed = compiled.tool_override(&id).and_then(|change| change.name.as_deref());
         let names = pattern_names(&id, renamed.or(exposed).unwrap_or_default());
-        own == tool || names.iter().any(|name| name == tool)
+        tool_name == tool || names.iter().any(|name| name == tool)
     };
-    let meant = |own| ToolCandidate { server: name, known, tool: own, asked: tool };
+    let meant = |tool_name| ToolCandidate { server: name, known, tool: tool_name, asked: tool };
     let listed = known.listing.iter().flat_map(|listed| &listed.listing.tools);
-    let found: Vec<ToolCandidate<'_>> =
+    let candidates: Vec<ToolCandidate<'_>> =
         listed.filter(|spec| is(&spec.name)).map(|spec| meant(Some(&*spec.name))).collect();
     let begins = tool.strip_prefix(name).is_some_and(|rest| rest.starts_with("__") || rest.starts_with('.'));
-    if found.is_empty() && begins { vec![meant(None)] } else { found }
+    if candidates.is_empty() && begins { vec![meant(None)] } else { candidates }
 }
 
 /// Returns how to call the tool. The error is the first obstacle.
@@ -116,21 +117,21 @@ fn verdict(
         bail!("server '{name}' is disabled; set enabled = true under [servers.{name}]");
     }
     let source = SourceId::Server(name.into());
-    if let Some((_, why)) = catalog.problems.iter().find(|(failed, _)| *failed == source) {
-        bail!("preset '{preset}' shows server '{name}', which does not list its tools: {why}");
+    if let Some((_, reason)) = catalog.problems.iter().find(|(failed, _)| *failed == source) {
+        bail!("preset '{preset}' shows server '{name}', which does not list its tools: {reason}");
     }
     let missing = server.config.definition.missing.join(", ");
     let needs =
         (!missing.is_empty()).then(|| format!("it needs {missing}, which is not set in the environment"));
     let Some(tool) = meant.tool else {
         let Some(listed) = &server.listing else {
-            let why = needs.unwrap_or_else(|| format!("run `gatehouse servers refresh {name}`"));
-            bail!("server '{name}' was never listed: {why}");
+            let reason = needs.unwrap_or_else(|| format!("run `gatehouse servers refresh {name}`"));
+            bail!("server '{name}' was never listed: {reason}");
         };
         let exposed = server.exposed_names();
-        let near = names::did_you_mean(meant.asked, exposed.iter().map(String::as_str));
+        let suggestion = names::did_you_mean(meant.asked, exposed.iter().map(String::as_str));
         let tools = listed.listing.tools.len();
-        bail!("server '{name}' lists {tools} tools, but not this one.{near}");
+        bail!("server '{name}' lists {tools} tools, but not this one.{suggestion}");
     };
     let id = ToolId { source, name: tool.into() };
     let exposed = id.source.exposed_name(tool).map(|name| name.to_string()).unwrap_or_default();
@@ -138,9 +139,9 @@ fn verdict(
     if change.is_some_and(|change| change.hidden) {
         bail!("preset '{preset}' hides '{exposed}' by [presets.{preset}.tools]");
     }
-    let shown = change.and_then(|change| change.name.clone()).unwrap_or(exposed);
-    if let Some(glob) = compiled.denies(&id, &shown) {
-        bail!("preset '{preset}' denies '{shown}' by \"{glob}\"");
+    let effective_name = change.and_then(|change| change.name.clone()).unwrap_or(exposed);
+    if let Some(glob) = compiled.denies(&id, &effective_name) {
+        bail!("preset '{preset}' denies '{effective_name}' by \"{glob}\"");
     }
     let Some(through) = through else {
         bail!(
@@ -153,9 +154,9 @@ fn verdict(
         bail!("server '{name}' is missing from `proxied` of preset '{preset}'");
     }
     let held = server.listing.iter().flat_map(|listed| listed.quarantined.iter());
-    if let Some((_, why)) = held.into_iter().find(|(held, _)| held == tool) {
+    if let Some((_, reason)) = held.into_iter().find(|(held, _)| held == tool) {
         bail!(
-            "'{tool}' of server '{name}' is quarantined: {why}; `gatehouse servers review {name}` approves it"
+            "'{tool}' of server '{name}' is quarantined: {reason}; `gatehouse servers review {name}` approves it"
         );
     }
     if let Some(needs) = needs {
@@ -177,12 +178,12 @@ async fn callable_in<'a>(
             continue;
         };
         let through = composition.server_tool_caller(catalog).await;
-        let can = |one: &ToolCandidate<'_>| {
+        let can = |candidate: &ToolCandidate<'_>| {
             let shows = |id: &ToolId| {
-                *id.name == *one.tool.unwrap_or_default()
-                    && matches!(&id.source, SourceId::Server(name) if **name == *one.server)
+                *id.name == *candidate.tool.unwrap_or_default()
+                    && matches!(&id.source, SourceId::Server(name) if **name == *candidate.server)
             };
-            verdict(composition, &compiled, catalog, one, through.as_deref()).is_ok()
+            verdict(composition, &compiled, catalog, candidate, through.as_deref()).is_ok()
                 || catalog.entries().iter().any(|entry| shows(&entry.id))
         };
         if meant.iter().any(can) {

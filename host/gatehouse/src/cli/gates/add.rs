@@ -96,16 +96,16 @@ pub(super) async fn fetch_component(
         let sha256 = &layer.sha256;
         bail!("{reference}: its SHA-256 is {sha256}, expected {pin}");
     }
-    let known = installed(&gates::installed(&installer.config.state, &layer.sha256), &layer.sha256);
-    let (wasm, info) = match known {
-        Some(known) => known,
+    let local_copy = installed(&gates::installed(&installer.config.state, &layer.sha256), &layer.sha256);
+    let (wasm, info) = match local_copy {
+        Some(local_copy) => local_copy,
         None => {
             let bar = progress::bar(layer.size, "fetching [{bar:30}] {bytes}/{total_bytes} {elapsed}");
             let fetched = registry.download(layer, &|bytes| bar.set_position(bytes)).await;
             bar.finish_and_clear();
             let wasm = fetched.map_err(registry_failure)?;
             let info = ComponentInfo::read(&wasm);
-            let info = info.map_err(|why| CommandError::failed(format!("{reference} {why}")))?;
+            let info = info.map_err(|reason| CommandError::failed(format!("{reference} {reason}")))?;
             (wasm, info)
         }
     };
@@ -128,15 +128,15 @@ async fn install_missing(installer: &Installer<'_>, arguments: &AddGateArgs) -> 
             let fetched = fetch(installer, origin, false, Some(&pin), arguments.insecure).await;
             match fetched.and_then(|fetched| installer.store(file, &fetched.wasm)) {
                 Ok(()) => line["changed"] = json!(true),
-                Err(why) => {
+                Err(reason) => {
                     failed += 1;
-                    line["error"] = json!(why.message);
+                    line["error"] = json!(reason.message);
                 }
             }
         }
         if !arguments.output.json {
             out::line(match (line["error"].as_str(), line["changed"].as_bool()) {
-                (Some(why), _) => format!("gate '{name}' cannot be installed: {why}"),
+                (Some(reason), _) => format!("gate '{name}' cannot be installed: {reason}"),
                 (None, Some(true)) => format!("installed gate '{name}' from {origin}"),
                 _ => format!("gate '{name}' is installed"),
             });
@@ -162,12 +162,12 @@ fn new_gate(
     name: Option<&str>,
     pin: Option<&str>,
 ) -> CommandResult<NewGate> {
-    let failed = |why: &dyn fmt::Display| CommandError::failed(format!("{}: {why}", named.display()));
+    let failed = |reason: &dyn fmt::Display| CommandError::failed(format!("{}: {reason}", named.display()));
     let source = named
         .canonicalize()
         .map_err(|error| failed(&format!("{error}; a reference to a registry begins with oci://")))?;
     let wasm = read_component(&source).map_err(|error| failed(&error))?;
-    let info = ComponentInfo::read(&wasm).map_err(|why| failed(&why))?;
+    let info = ComponentInfo::read(&wasm).map_err(|reason| failed(&reason))?;
     if let Some(pin) = pin.filter(|pin| *pin != info.digest) {
         return Err(failed(&format!("its SHA-256 is {}, expected {pin}", info.digest)));
     }

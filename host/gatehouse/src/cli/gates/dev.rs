@@ -50,15 +50,16 @@ async fn watch(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> Command
     let target = target(&composition.config, &project)?;
     // Before the first build, to see every save during it.
     let config = &composition.config;
-    let others = [&config.state, &config.cache].into_iter().chain(&config.gate_folders).cloned().collect();
-    let mut watch = ProjectWatcher::start(&project.folder, others)?;
+    let excluded_folders =
+        [&config.state, &config.cache].into_iter().chain(&config.gate_folders).cloned().collect();
+    let mut watch = ProjectWatcher::start(&project.folder, excluded_folders)?;
     out::line(format!("watching {}; each save goes to {}", project.folder.display(), target.display()));
     tokio::task::block_in_place(|| composition.gates.enable_function_cache());
     let mut hosts = HostWatcher::new(&config.state, &project.name);
-    let mut known = None;
+    let mut previous_listing = None;
     loop {
         match build(&project, &composition, &target).await {
-            Ok(BuildOutcome { seconds, placed: false, .. }) if known.is_some() => {
+            Ok(BuildOutcome { seconds, placed: false, .. }) if previous_listing.is_some() => {
                 out::line(format!("built in {seconds:.1} s; {} is the same as before", target.display()));
             }
             Ok(BuildOutcome { listing, seconds, compiling, version, .. }) => {
@@ -66,10 +67,10 @@ async fn watch(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> Command
                 out::line(format!(
                     "built {target} in {seconds:.1} s, compiled in {compiling:.1} s: version {version}"
                 ));
-                print_changes(known.as_deref(), &listing);
-                known = Some(listing);
+                print_changes(previous_listing.as_deref(), &listing);
+                previous_listing = Some(listing);
             }
-            Err(why) => out::line(format!("build failed, the previous version stays: {why}")),
+            Err(reason) => out::line(format!("build failed, the previous version stays: {reason}")),
         }
         let saved = {
             let mut changed = pin!(watch.next_change());
@@ -97,9 +98,9 @@ fn target(config: &Config, project: &GateProject) -> CommandResult<PathBuf> {
             "'{name}' is the name of a shipped gate, which this one would replace; rename the project, or name its file with `component` under [gates.{name}]"
         )));
     }
-    let own = config.own_gate_folder().filter(|folder| !folder.starts_with(&config.cache));
+    let gate_folder = config.own_gate_folder().filter(|folder| !folder.starts_with(&config.cache));
     let missing = "the configuration names no gate directory; write gates = [\"gates\"] under [host]";
-    let folder = own.ok_or(missing).map_err(CommandError::usage)?;
+    let folder = gate_folder.ok_or(missing).map_err(CommandError::usage)?;
     Ok(plain(&folder.join(format!("{name}.wasm"))))
 }
 
@@ -174,9 +175,9 @@ impl HostWatcher {
             let report =
                 |mut host: RunningHost| Some((host.facts.pid, host.health.gates.remove(&self.gate)?));
             let now: BTreeMap<u32, String> = hosts.filter_map(report).collect();
-            let news = now.iter().filter(|(process, why)| self.known.get(process) != Some(why));
+            let news = now.iter().filter(|(process, reason)| self.known.get(process) != Some(reason));
             let lines: Vec<String> = news
-                .map(|(process, why)| format!("host of process {process}: gate '{}': {why}", self.gate))
+                .map(|(process, reason)| format!("host of process {process}: gate '{}': {reason}", self.gate))
                 .collect();
             self.known = now;
             if !lines.is_empty() {

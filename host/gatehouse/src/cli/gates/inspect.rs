@@ -22,7 +22,7 @@ pub(super) async fn run(gate: &Path, output: OutputFormat, composition: &Composi
     };
     output.print(&report, || print(&report));
     match report["error"].as_str() {
-        Some(why) => Err(CommandError::failed(why)),
+        Some(reason) => Err(CommandError::failed(reason)),
         None => Ok(()),
     }
 }
@@ -35,9 +35,9 @@ pub(super) async fn list(output: OutputFormat, composition: &Composition) -> Com
                 reports.push(inspect(&gate).await);
                 rows.extend(reports.last().map(row));
             }
-            Err(why) => {
-                reports.push(json!({"name": name, "error": why}));
-                rows.push(vec![name, "broken".into(), String::new(), String::new(), why.to_string()]);
+            Err(reason) => {
+                reports.push(json!({"name": name, "error": reason}));
+                rows.push(vec![name, "broken".into(), String::new(), String::new(), reason.to_string()]);
             }
         }
     }
@@ -51,18 +51,19 @@ pub(super) async fn list(output: OutputFormat, composition: &Composition) -> Com
 
 async fn inspect(gate: &Gate) -> Value {
     let info = gate.info();
-    let asked = info.ask.capabilities.iter();
+    let requested_capabilities = info.ask.capabilities.iter();
     let is_missing =
-        |asked: &&Capability| info.grants.require(&info.name, **asked, AccessLevel::Read).is_err();
-    let missing: Vec<&str> = asked.clone().filter(is_missing).map(|asked| asked.as_str()).collect();
-    let asked: Vec<&str> = asked.map(|asked| asked.as_str()).collect();
+        |capability: &&Capability| info.grants.require(&info.name, **capability, AccessLevel::Read).is_err();
+    let missing: Vec<&str> =
+        requested_capabilities.clone().filter(is_missing).map(|capability| capability.as_str()).collect();
+    let requested_names: Vec<&str> = requested_capabilities.map(|capability| capability.as_str()).collect();
     let mut report = json!({
         "name": info.name,
         "file": info.file,
         "built_in": built_in::is_built_in(&info.file),
         "bytes": info.size,
         "sha256": info.digest,
-        "asks": asked,
+        "asks": requested_names,
         "imports": info.ask.others,
         "granted": info.grants.entries(),
         "http": info.http,
@@ -94,13 +95,13 @@ async fn inspect(gate: &Gate) -> Value {
 }
 
 fn exports(listing: &Listing) -> Vec<&'static str> {
-    let all = [
+    let exports = [
         ("convert", !listing.formats.is_empty()),
         ("filter", listing.filter),
         ("prompts", !listing.prompts.is_empty()),
         ("resources", listing.resources),
     ];
-    all.into_iter().filter(|(_, has)| *has).map(|(name, _)| name).collect()
+    exports.into_iter().filter(|(_, has)| *has).map(|(name, _)| name).collect()
 }
 
 fn print(report: &Value) {
@@ -137,9 +138,9 @@ fn print(report: &Value) {
         out::line(format!("folder       {} is {} ({access})", text("guest"), text("host")));
     }
     for (tool, count) in report["removed_characters"].as_object().into_iter().flatten() {
-        let whose = if tool.is_empty() { "the gate".into() } else { format!("tool '{tool}'") };
+        let owner = if tool.is_empty() { "the gate".into() } else { format!("tool '{tool}'") };
         let removed = "invisible characters were removed from the texts of";
-        out::line(format!("WARNING      {count} {removed} {whose}"));
+        out::line(format!("WARNING      {count} {removed} {owner}"));
     }
     out::line("parameters");
     for (name, member) in report["params"]["properties"].as_object().into_iter().flatten() {
@@ -171,7 +172,7 @@ fn strings(list: &Value) -> String {
 fn row(report: &Value) -> Vec<String> {
     let text = |key: &str| report[key].as_str().unwrap_or("-").to_owned();
     let tools = match report["error"].as_str() {
-        Some(why) => format!("broken: {why}"),
+        Some(reason) => format!("broken: {reason}"),
         None => {
             let names = items(&report["tools"]).filter_map(|tool| tool["name"].as_str());
             match names.collect::<Vec<_>>() {

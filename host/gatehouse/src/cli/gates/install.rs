@@ -47,8 +47,8 @@ impl<'a> Installer<'a> {
     pub(super) fn open(global: &GlobalArgs, env: &'a Env) -> CommandResult<Self> {
         let LocatedConfig { text, choice } = global.locate_config(env)?;
         if text.file.is_none() {
-            let why = "there is no presets.toml to write into; name one with --config FILE";
-            return Err(CommandError::usage(why));
+            let reason = "there is no presets.toml to write into; name one with --config FILE";
+            return Err(CommandError::usage(reason));
         }
         let mut config = Config::parse(&text, env)?;
         if let Some(folder) = &global.gates {
@@ -76,15 +76,16 @@ impl<'a> Installer<'a> {
         same: impl Fn(&GateConfig) -> bool,
     ) -> CommandResult<String> {
         let name = given.unwrap_or(derived);
-        let shown = quoted(name, 64);
-        check_gate_name(name).map_err(|why| CommandError::usage(format!("{why}; give one with --name")))?;
+        let quoted_name = quoted(name, 64);
+        check_gate_name(name)
+            .map_err(|reason| CommandError::usage(format!("{reason}; give one with --name")))?;
         let in_folder = self.files_in_folders(name).any(|file| built_in::is_built_in(&file) || file.exists());
         let block = self.config.gates.get(name).filter(|gate| !gate.shipped);
         if given.is_none() && (in_folder || block.is_some()) && !same(block.unwrap_or(&GateConfig::default()))
         {
             let granted = listed(&block.map(|gate| gate.settings.grants.entries()).unwrap_or_default());
             return Err(CommandError::usage(format!(
-                "gate '{shown}' already exists, and is granted {granted}; `--name {shown}` replaces it and retains \
+                "gate '{quoted_name}' already exists, and is granted {granted}; `--name {quoted_name}` replaces it and retains \
                 the grants, another --name adds a gate"
             )));
         }
@@ -141,8 +142,8 @@ impl<'a> Installer<'a> {
         let folder = file.parent().unwrap_or(Path::new("/"));
         // Only the host needs access to the data directory.
         let private = folder.starts_with(&self.config.state);
-        let made = if private { make_private(folder) } else { fs::create_dir_all(folder) };
-        made.map_err(failed)?;
+        let result = if private { make_private(folder) } else { fs::create_dir_all(folder) };
+        result.map_err(failed)?;
         // Removes temporary files of commands that were killed.
         sweep(folder);
         write_atomic(file, wasm).map_err(failed)
@@ -175,9 +176,10 @@ fn next_steps(name: &str, asks: &[Capability], grants: &Grants) {
     }
     if !missing.is_empty() {
         let entry = |entry: String| format!("\"{entry}\"");
-        let all = grants.entries().into_iter().chain(missing.iter().map(Capability::to_string)).map(entry);
+        let new_grants =
+            grants.entries().into_iter().chain(missing.iter().map(Capability::to_string)).map(entry);
         out::line(format!("\nTo grant what it asks for, write under [gates.{name}] in presets.toml:"));
-        out::line(format!("    grants = [{}]", all.collect::<Vec<_>>().join(", ")));
+        out::line(format!("    grants = [{}]", new_grants.collect::<Vec<_>>().join(", ")));
         for capability in missing.into_iter().filter(|capability| capability.has_read_access()) {
             out::line(format!("    (\"{capability}:read\" instead of \"{capability}\" is read-only)"));
         }
@@ -205,14 +207,14 @@ pub(in crate::cli) struct RemoveGateArgs {
 pub(super) async fn remove(arguments: &RemoveGateArgs, global: &GlobalArgs, env: &Env) -> CommandResult {
     let installer = Installer::open(global, env)?;
     let name = &arguments.gate;
-    let (change, taken) = edit::remove_gate(&installer.text, name, env)?;
+    let (change, removed_keys) = edit::remove_gate(&installer.text, name, env)?;
     let file = file_of(&installer, name);
-    if taken.is_empty() && file.is_none() {
+    if removed_keys.is_empty() && file.is_none() {
         return Err(CommandError::usage(not_found_message(&installer, name)));
     }
     let presets = installer.text.name();
     if !arguments.json {
-        taken.iter().for_each(|taken| out::line(format!("removes      {taken} from {presets}")));
+        removed_keys.iter().for_each(|key| out::line(format!("removes      {key} from {presets}")));
         if let Some(file) = &file {
             out::line(format!("deletes      {}", file.display()));
         } else if let Some(stays) = remaining_file(&installer, name) {
@@ -228,8 +230,7 @@ pub(super) async fn remove(arguments: &RemoveGateArgs, global: &GlobalArgs, env:
         let failed = |error| format!("{} cannot be deleted: {error}", file.display());
         fs::remove_file(file).map_err(failed).map_err(CommandError::failed)?;
     }
-    let report =
-        json!({"name": name, "taken_out": taken, "deleted": file.map(|file| file.display().to_string())});
+    let report = json!({"name": name, "taken_out": removed_keys, "deleted": file.map(|file| file.display().to_string())});
     OutputFormat { json: arguments.json }.print(&report, || out::line(format!("removed gate '{name}'")));
     Ok(())
 }
@@ -260,10 +261,10 @@ fn is_same_file(a: &Path, b: &Path) -> bool {
 }
 
 fn not_found_message(installer: &Installer<'_>, name: &str) -> String {
-    let known = GateRegistry::names_in(&installer.config);
-    if known.iter().any(|known| known == name) {
+    let names = GateRegistry::names_in(&installer.config);
+    if names.iter().any(|existing| existing == name) {
         return format!("gate '{name}' is built in, and no preset of {} has it", installer.text.name());
     }
-    let near = did_you_mean(name, known.iter().map(String::as_str));
-    format!("there is no gate '{name}'.{near} There are: {}.", known.join(", "))
+    let suggestion = did_you_mean(name, names.iter().map(String::as_str));
+    format!("there is no gate '{name}'.{suggestion} There are: {}.", names.join(", "))
 }

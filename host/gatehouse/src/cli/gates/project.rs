@@ -80,8 +80,8 @@ async fn build_project(arguments: &BuildGateArgs) -> CommandResult {
     let (digest, presets) = (&info.digest, component.presets(&project.name, &file));
     let mut asks: Vec<String> = info.ask.capabilities.iter().map(ToString::to_string).collect();
     asks.sort();
-    let shown = file.display().to_string();
-    let report = json!({"name": project.name, "file": shown, "bytes": bytes.len(), "sha256": digest,
+    let display_path = file.display().to_string();
+    let report = json!({"name": project.name, "file": display_path, "bytes": bytes.len(), "sha256": digest,
                         "asks": asks, "imports": info.ask.others, "presets": presets});
     arguments.output.print(&report, || {
         let seconds = start.elapsed().as_secs_f64();
@@ -124,7 +124,7 @@ pub(super) async fn check(arguments: &CheckGateArgs, env: &Env) -> CommandResult
     let composition = Composition::new(empty, env)?;
     let lines = match composition.gates.load_granted(&arguments.file).await {
         Ok(gate) => check::run(&gate).await,
-        Err(why) => vec![CheckLine::failed(check::IS_A_GATE, why)],
+        Err(reason) => vec![CheckLine::failed(check::IS_A_GATE, reason)],
     };
     let failed = CheckLine::count_failed(&lines);
     let report =
@@ -143,6 +143,6 @@ fn print_check(line: &CheckLine) {
         CheckStatus::Warning => "warning",
         CheckStatus::Skipped => "skipped",
     };
-    let said = if line.said.is_empty() { String::new() } else { format!(": {}", line.said) };
-    out::line(format!("{verdict}  {}{said}", line.check));
+    let detail = if line.said.is_empty() { String::new() } else { format!(": {}", line.said) };
+    out::line(format!("{verdict}  {}{detail}", line.check));
 }

@@ -59,13 +59,13 @@ pub(super) async fn run(arguments: &UpdateGateArgs, global: &GlobalArgs, env: &E
         let installer = Installer::open(global, env)?;
         let line = match update(&installer, &origin, arguments).await {
             Ok(line) => line,
-            Err(why) if arguments.gate.is_some() => return Err(why),
-            Err(why) => {
+            Err(reason) if arguments.gate.is_some() => return Err(reason),
+            Err(reason) => {
                 failed += 1;
                 if !arguments.json {
-                    out::line(format!("gate '{}' is unchanged: {}", origin.name, why.message));
+                    out::line(format!("gate '{}' is unchanged: {}", origin.name, reason.message));
                 }
-                json!({"name": origin.name, "changed": false, "error": why.message})
+                json!({"name": origin.name, "changed": false, "error": reason.message})
             }
         };
         lines.push(line);
@@ -103,8 +103,8 @@ fn origins(installer: &Installer<'_>, arguments: &UpdateGateArgs) -> CommandResu
         ),
         None => {
             let blocks = gates.iter().filter(|(_, gate)| !gate.shipped);
-            let near = did_you_mean(name, blocks.map(|(name, _)| name.as_str()));
-            format!("{} has no block [gates.{name}].{near}", installer.text.name())
+            let suggestion = did_you_mean(name, blocks.map(|(name, _)| name.as_str()));
+            format!("{} has no block [gates.{name}].{suggestion}", installer.text.name())
         }
     }))
 }
@@ -134,22 +134,22 @@ async fn update(
     let settings = installer.config.gates.get(name).map(|gate| gate.settings.clone()).unwrap_or_default();
     let old_digest = settings.sha256.clone().unwrap_or_default().to_ascii_lowercase();
     let old = installed(&gates::installed(&installer.config.state, &old_digest), &old_digest);
-    let asked = old.map(|(_, info)| info.ask.capabilities).unwrap_or_default();
+    let old_capabilities = old.map(|(_, info)| info.ask.capabilities).unwrap_or_default();
     let added: Vec<Capability> =
-        fetched.info.ask.capabilities.iter().copied().filter(|new| !asked.contains(new)).collect();
+        fetched.info.ask.capabilities.iter().copied().filter(|new| !old_capabilities.contains(new)).collect();
     let granted = |capability: &Capability| {
         capability.always_granted() || settings.grants.require(name, *capability, AccessLevel::Read).is_ok()
     };
     let (granted, denied): (Vec<Capability>, Vec<Capability>) = added.iter().partition(|new| granted(new));
-    let [added, granted, denied] =
-        [added, granted, denied].map(|all| all.iter().map(Capability::to_string).collect::<Vec<_>>());
+    let [added, granted, denied] = [added, granted, denied]
+        .map(|capabilities| capabilities.iter().map(Capability::to_string).collect::<Vec<_>>());
     line["was"] = json!({"version": before, "sha256": old_digest});
     line["sha256"] = json!(fetched.info.digest);
     line["asks_more"] = json!({"granted": granted, "not_granted": denied});
     let all_added = added.join(", ");
     if !arguments.json {
-        let known = |version: Option<String>| version.unwrap_or_else(|| "?".into());
-        out::line(format!("gate '{name}': {} -> {}", known(before), known(version)));
+        let display_version = |version: Option<String>| version.unwrap_or_else(|| "?".into());
+        out::line(format!("gate '{name}': {} -> {}", display_version(before), display_version(version)));
         out::line(format!("sha256       {old_digest} -> {}", fetched.info.digest));
         out::line(match added.as_slice() {
             [] => "asks for     no more than before".into(),
@@ -212,9 +212,9 @@ pub(super) async fn push(arguments: PushGateArgs, global: &GlobalArgs, env: &Env
     let file = &arguments.file;
     let gate = composition.gates.load_without_grants(reference.short_name(), file).await?;
     let listing = gate.list(&Map::new()).await?;
-    let failed = |why: &dyn fmt::Display| CommandError::failed(format!("{}: {why}", file.display()));
+    let failed = |reason: &dyn fmt::Display| CommandError::failed(format!("{}: {reason}", file.display()));
     let wasm = read_component(file).map_err(|error| failed(&error))?;
-    let info = ComponentInfo::read(&wasm).map_err(|why| failed(&why))?;
+    let info = ComponentInfo::read(&wasm).map_err(|reason| failed(&reason))?;
     if info.digest != gate.info().digest {
         return Err(failed(&"changed during the command; run it again"));
     }

@@ -187,7 +187,7 @@ pub(super) struct FileChange {
 impl ProjectFile {
     /// Reads the file `name`, a relative path without dots, in the canonical directory `root`.
     pub(super) fn read(root: &Path, name: &'static str) -> Result<Self, PlainError> {
-        let failed = |why: String| PlainError::from(format!("{name}: {why}; nothing was written"));
+        let failed = |reason: String| PlainError::from(format!("{name}: {reason}; nothing was written"));
         let mut path = root.to_path_buf();
         let mut parts = Path::new(name).iter().peekable();
         while let Some(part) = parts.next() {

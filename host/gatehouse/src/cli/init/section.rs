@@ -34,25 +34,25 @@ pub(super) struct SectionContext<'a> {
 impl<'a> SectionContext<'a> {
     /// Returns the section: names, with long lists cut, then as many lessons and notes on effects as fit.
     pub(super) fn section(&self) -> String {
-        let text = |most: usize, further: &[String]| {
-            let (head, tools) = (self.head(), self.tools(most));
+        let text = |max_names: usize, further: &[String]| {
+            let (head, tools) = (self.head(), self.tools(max_names));
             format!("## Gatehouse\n\n{head}\n\n{tools}\n{}{RULES}", further.concat())
         };
-        let most = self.longest_fitting_list(|most| text(most, &[]));
+        let max_names = self.longest_fitting_list(|max_names| text(max_names, &[]));
         let mut further: Vec<String> = Vec::new();
-        for line in self.lessons().into_iter().chain(self.effects(most)) {
+        for line in self.lessons().into_iter().chain(self.effects(max_names)) {
             further.push(line);
-            if !fits(&text(most, &further)) {
+            if !fits(&text(max_names, &further)) {
                 further.pop();
             }
         }
-        text(most, &further)
+        text(max_names, &further)
     }
 
     pub(super) fn command(&self) -> String {
         let preset =
             if self.compiled.declared { format!(" --preset {}", self.preset()) } else { String::new() };
-        let text = |most| {
+        let text = |max_names| {
             format!(
                 "{}\n\n{}\n1. Compare this list with the tools that you have from that server. If they differ, say \
                 which, and that `gatehouse init{preset}` updates the list; if you have none, say that the server is \
@@ -60,7 +60,7 @@ impl<'a> SectionContext<'a> {
                 3. If a task follows, say which of these tools you would call for it, in which order and with which \
                 arguments, and call none yet.\n\nTask: $ARGUMENTS",
                 self.head(),
-                self.tools(most)
+                self.tools(max_names)
             )
         };
         text(self.longest_fitting_list(text))
@@ -68,11 +68,11 @@ impl<'a> SectionContext<'a> {
 
     /// Returns how many names a list may have so that the text fits.
     fn longest_fitting_list(&self, text: impl Fn(usize) -> String) -> usize {
-        let mut most = self.groups().iter().map(|(_, tools)| tools.len()).max().unwrap_or(0);
-        while most > 0 && !fits(&text(most)) {
-            most /= 2;
+        let mut max_names = self.groups().iter().map(|(_, tools)| tools.len()).max().unwrap_or(0);
+        while max_names > 0 && !fits(&text(max_names)) {
+            max_names /= 2;
         }
-        most
+        max_names
     }
 
     fn preset(&self) -> &str {
@@ -108,16 +108,16 @@ impl<'a> SectionContext<'a> {
         groups
     }
 
-    fn tools(&self, most: usize) -> String {
+    fn tools(&self, max_names: usize) -> String {
         let groups = self.groups();
-        let all = self.catalog.entries().iter().filter(|entry| entry.listed).count();
-        match (all, most) {
+        let total = self.catalog.entries().iter().filter(|entry| entry.listed).count();
+        match (total, max_names) {
             (0, _) => return "- none\n".into(),
-            (_, 0) => return format!("- {all} tools of {} gates, too many to list here\n", groups.len()),
+            (_, 0) => return format!("- {total} tools of {} gates, too many to list here\n", groups.len()),
             _ => {}
         }
         let line =
-            |(source, tools): &(&str, Vec<&ToolEntry>)| format!("- {source}: {}\n", names(tools, most));
+            |(source, tools): &(&str, Vec<&ToolEntry>)| format!("- {source}: {}\n", names(tools, max_names));
         groups.iter().map(line).collect()
     }
 
@@ -164,29 +164,29 @@ impl<'a> SectionContext<'a> {
         self.exposed_name(declared).map(|name| format!("- `{name}` {does}.\n"))
     }
 
-    fn effects(&self, most: usize) -> Vec<String> {
-        if most == 0 {
+    fn effects(&self, max_names: usize) -> Vec<String> {
+        if max_names == 0 {
             return Vec::new();
         }
         let tools = self.catalog.in_gate_order();
-        let those = |which: fn(&ToolEntry) -> bool| -> Vec<&ToolEntry> {
-            tools.iter().map(|entry| &***entry).filter(|entry| entry.listed && which(entry)).collect()
+        let those = |predicate: fn(&ToolEntry) -> bool| -> Vec<&ToolEntry> {
+            tools.iter().map(|entry| &***entry).filter(|entry| entry.listed && predicate(entry)).collect()
         };
         let mut lines = Vec::new();
         let changing = those(|entry| entry.spec.effect != Effect::ReadOnly);
         if !changing.is_empty() {
-            lines.push(format!("- These change something: {}.\n", names(&changing, most)));
+            lines.push(format!("- These change something: {}.\n", names(&changing, max_names)));
         }
         let rehearsing = those(|entry| dry_run_argument(entry).is_some());
         if let Some(argument) = rehearsing.first().and_then(|entry| dry_run_argument(entry)) {
             let same: Vec<&ToolEntry> =
                 rehearsing.into_iter().filter(|entry| dry_run_argument(entry) == Some(argument)).collect();
-            let names = names(&same, most);
+            let names = names(&same, max_names);
             lines.push(format!("- With `{argument}: true` a call only reports what it would do: {names}.\n"));
         }
         let far = those(|entry| entry.spec.open_world);
         if !far.is_empty() {
-            lines.push(format!("- These access the network and may be slow: {}.\n", names(&far, most)));
+            lines.push(format!("- These access the network and may be slow: {}.\n", names(&far, max_names)));
         }
         lines
     }
@@ -200,23 +200,23 @@ fn dry_run_argument(entry: &ToolEntry) -> Option<&str> {
     entry.spec.dry_run.as_deref().filter(|argument| !entry.fixed.contains_key(*argument))
 }
 
-fn names(entries: &[&ToolEntry], most: usize) -> String {
-    let names = entries.iter().take(most).map(|entry| format!("`{}`", entry.name));
+fn names(entries: &[&ToolEntry], max_names: usize) -> String {
+    let names = entries.iter().take(max_names).map(|entry| format!("`{}`", entry.name));
     let mut joined = names.collect::<Vec<_>>().join(", ");
-    if entries.len() > most {
-        let _ = write!(joined, " and {} more", entries.len() - most);
+    if entries.len() > max_names {
+        let _ = write!(joined, " and {} more", entries.len() - max_names);
     }
     joined
 }
 
 /// Makes the operator's text fit into a line of Markdown.
-fn one_line(text: &str, most: usize) -> String {
+fn one_line(text: &str, max_chars: usize) -> String {
     let mut text = text.split_whitespace().collect::<Vec<_>>().join(" ").replace("<!--", "");
     hidden_chars::strip_text(&mut text);
-    if text.chars().count() <= most {
+    if text.chars().count() <= max_chars {
         return text;
     }
-    let cut: String = text.chars().take(most).collect();
+    let cut: String = text.chars().take(max_chars).collect();
     format!("{} …", cut.rsplit_once(' ').map_or(cut.as_str(), |(whole, _)| whole))
 }
 

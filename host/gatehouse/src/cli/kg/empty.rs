@@ -38,11 +38,11 @@ pub(super) async fn note_if_empty(knowledge: &WikiKnowledge, config: &Config, em
 fn other_folders(config: &Config) -> BTreeSet<PathBuf> {
     let here = std::env::current_dir().unwrap_or_default();
     let checkouts = here.ancestors().map(|folder| folder.join("target/state"));
-    let known = [config.state_in_file.clone(), Some(locate::data_home())];
-    let own = config.state.canonicalize().unwrap_or_else(|_| config.state.clone());
+    let candidates = [config.state_in_file.clone(), Some(locate::data_home())];
+    let own_folder = config.state.canonicalize().unwrap_or_else(|_| config.state.clone());
     let folders =
-        known.into_iter().flatten().chain(checkouts).filter_map(|folder| folder.canonicalize().ok());
-    folders.filter(|folder| *folder != own).collect()
+        candidates.into_iter().flatten().chain(checkouts).filter_map(|folder| folder.canonicalize().ok());
+    folders.filter(|folder| *folder != own_folder).collect()
 }
 
 async fn pages_in(folder: &Path, embedder: &Arc<dyn Embedder>) -> u32 {

@@ -56,7 +56,7 @@ async fn report(
     let catalogs = composition.catalogs().await;
     let cost = |(name, catalog): &(&str, Result<Catalog, PlainError>)| match catalog {
         Ok(catalog) => count(catalog),
-        Err(why) => json!({"preset": name, "error": why}),
+        Err(reason) => json!({"preset": name, "error": reason}),
     };
     let costs: Vec<Value> = catalogs.iter().map(cost).collect();
     output.print(&costs, || print(&costs));
@@ -82,8 +82,8 @@ fn cost_of_question(catalog: &Catalog, client: &Client) -> Value {
         (true, _) => (REQUESTS_THROUGH_GATE, SEARCH_TOKENS),
         (false, true) => (REQUESTS, 0),
         (false, false) => {
-            let all = deferred.iter().copied().map(count).sum::<u64>();
-            (REQUESTS + 1, all / deferred.len() as u64)
+            let total = deferred.iter().copied().map(count).sum::<u64>();
+            (REQUESTS + 1, total / deferred.len() as u64)
         }
     };
     let question = requests * (client.host_tokens + start) + added;
@@ -102,8 +102,8 @@ fn print_questions(costs: &[Value], client: &Client) {
     };
     let row = |cost: &Value| {
         let preset = cost["preset"].as_str().unwrap_or_default().to_owned();
-        if let Some(why) = cost["error"].as_str() {
-            return vec![preset, format!("broken: {why}")];
+        if let Some(reason) = cost["error"].as_str() {
+            return vec![preset, format!("broken: {reason}")];
         }
         let below = cost["break_even"].as_u64().map(|tokens| format!("below {tokens} tokens of tools"));
         let numbers = ["listed", "start", "requests", "question"].map(|key| cost[key].to_string());
@@ -122,26 +122,26 @@ fn print_costs(presets: &[Value]) {
     let tokens = |value: &Value| value["tokens"].as_u64().unwrap_or_default();
     let mut whole: Vec<&Value> = presets.iter().filter(|preset| preset["error"].is_null()).collect();
     whole.sort_by_key(|preset| std::cmp::Reverse(tokens(preset)));
-    let most = whole.first().map_or(0, |preset| tokens(preset));
+    let max_preset_tokens = whole.first().map_or(0, |preset| tokens(preset));
     let width = whole.iter().map(|preset| name(preset, "preset").width()).max().unwrap_or(0);
     for preset in &whole {
         let (name, tokens) = (out::padded(&name(preset, "preset"), width), tokens(preset));
-        out::line(format!("{name}  {tokens:>5}  {}", bar(tokens, most)));
+        out::line(format!("{name}  {tokens:>5}  {}", bar(tokens, max_preset_tokens)));
     }
     let tools = |preset: &Value| preset["tools"].as_array().cloned().unwrap_or_default();
-    let all: Vec<Value> = presets.iter().flat_map(tools).collect();
-    let most = all.iter().map(tokens).max().unwrap_or(0);
-    let width = all.iter().map(|tool| name(tool, "name").width()).max().unwrap_or(0);
+    let all_tools: Vec<Value> = presets.iter().flat_map(tools).collect();
+    let max_tool_tokens = all_tools.iter().map(tokens).max().unwrap_or(0);
+    let width = all_tools.iter().map(|tool| name(tool, "name").width()).max().unwrap_or(0);
     for preset in presets {
         let label = name(preset, "preset");
-        if let Some(why) = preset["error"].as_str() {
-            out::line(format!("\n{label}: broken: {why}"));
+        if let Some(reason) = preset["error"].as_str() {
+            out::line(format!("\n{label}: broken: {reason}"));
             continue;
         }
         out::line(format!("\n{label}: {} tokens", tokens(preset)));
         for tool in tools(preset) {
             let (name, tokens) = (out::padded(&name(&tool, "name"), width), tokens(&tool));
-            out::line(format!("  {tokens:>5}  {name}  {}", bar(tokens, most)));
+            out::line(format!("  {tokens:>5}  {name}  {}", bar(tokens, max_tool_tokens)));
         }
     }
 }
@@ -161,7 +161,8 @@ pub(in crate::cli) fn tokens(tools: &Value) -> usize {
 
 fn tokens_of(catalog: &Catalog) -> Value {
     let tools = json!(serve::tools(catalog));
-    let each = tools.as_array().into_iter().flatten();
-    let each: Value = each.map(|tool| json!({"name": tool["name"], "tokens": tokens(tool)})).collect();
-    json!({"preset": &*catalog.preset, "tokens": tokens(&tools), "encoding": "o200k_base", "tools": each})
+    let definitions = tools.as_array().into_iter().flatten();
+    let tool_costs: Value =
+        definitions.map(|tool| json!({"name": tool["name"], "tokens": tokens(tool)})).collect();
+    json!({"preset": &*catalog.preset, "tokens": tokens(&tools), "encoding": "o200k_base", "tools": tool_costs})
 }

@@ -53,8 +53,8 @@ impl Greeting {
                 vec![name.clone(), count.to_string(), tokens, format!("http://{address}/mcp/p/{name}")]
             }
             None => {
-                let why = "cannot be served; `gatehouse presets check`";
-                vec![name.clone(), "-".into(), "-".into(), why.into()]
+                let reason = "cannot be served; `gatehouse presets check`";
+                vec![name.clone(), "-".into(), "-".into(), reason.into()]
             }
         };
         with_header(["PRESET", "TOOLS", "TOKENS", "ADDRESS"], self.0.iter().map(row))

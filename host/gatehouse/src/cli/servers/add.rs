@@ -85,7 +85,7 @@ fn pair(text: &str) -> Result<(String, String), PlainError> {
 }
 
 pub(super) async fn add(mut arguments: AddServerArgs, global: &GlobalArgs, env: &Env) -> CommandResult {
-    let found = global.locate_config(env)?;
+    let located_config = global.locate_config(env)?;
     let config = global.config(env)?;
     let (name, json) = (arguments.name.clone(), arguments.json);
     let is_shown = arguments.from.is_some();
@@ -97,10 +97,11 @@ pub(super) async fn add(mut arguments: AddServerArgs, global: &GlobalArgs, env: 
     let mut secrets = import::SecretVariables::default();
     secrets.extract(&name, "the command line", &mut definition);
     crate::config::from_json(&config, &name, &definition, env).map_err(CommandError::usage)?;
-    let file = if found.text.file.is_some() {
-        let change = edit::add_servers(&found.text, &BTreeMap::from([(name.as_str(), &definition)]), env)?;
+    let file = if located_config.text.file.is_some() {
+        let change =
+            edit::add_servers(&located_config.text, &BTreeMap::from([(name.as_str(), &definition)]), env)?;
         change.write_trusted(&config)?;
-        found.text.name()
+        located_config.text.name()
     } else {
         let added = added_servers(config, env);
         if added.snapshot().servers.contains_key(&name) {
@@ -129,24 +130,30 @@ async fn from_registry(from: &str, arguments: &mut AddServerArgs) -> CommandResu
         from.split_once('@').map_or((from, None), |(server, version)| (server, Some(version)));
     let registry = McpRegistry::new(&arguments.registry).map_err(CommandError::usage)?;
     let entry = registry.entry(server, version).await?;
-    let shown = quoted(&entry.name, 200);
+    let quoted_name = quoted(&entry.name, 200);
     match entry.status.as_deref() {
-        Some("deleted") => bail!("'{shown}' was deleted from the registry"),
-        Some("deprecated") => out::warn(format!("'{shown}' is deprecated")),
+        Some("deleted") => bail!("'{quoted_name}' was deleted from the registry"),
+        Some("deprecated") => out::warn(format!("'{quoted_name}' is deprecated")),
         _ => {}
     }
     let values = std::mem::take(&mut arguments.values).into_iter().collect();
-    let mut made = registry_entry::definition(&entry, arguments.remote, values)
-        .map_err(|why| CommandError::failed(format!("cannot add '{shown}': {why}")))?;
+    let mut entry_definition = registry_entry::definition(&entry, arguments.remote, values)
+        .map_err(|reason| CommandError::failed(format!("cannot add '{quoted_name}': {reason}")))?;
     let tags = std::mem::take(&mut arguments.tags);
-    made.definition.extend(set_keys([("tags", tags.into()), ("timeout", arguments.timeout.take().into())]));
+    entry_definition
+        .definition
+        .extend(set_keys([("tags", tags.into()), ("timeout", arguments.timeout.take().into())]));
     if !arguments.json {
-        out::line(format!("{shown} {}: {}\n", quoted(&entry.version, 64), quoted(&entry.description, 300)));
-        out::line(edit::server_block(&arguments.name, &made.definition).trim_end());
+        out::line(format!(
+            "{quoted_name} {}: {}\n",
+            quoted(&entry.version, 64),
+            quoted(&entry.description, 300)
+        ));
+        out::line(edit::server_block(&arguments.name, &entry_definition.definition).trim_end());
     }
     let question = "\nAnybody can publish in a registry, and the server has your rights. Add it? [y/N] ";
     if confirm(arguments.yes, arguments.json, question).await? {
-        return Ok(made);
+        return Ok(entry_definition);
     }
     Err(CommandError::usage("nothing was added; add --yes to add it"))
 }
@@ -171,20 +178,21 @@ fn definition(arguments: AddServerArgs) -> Map<String, Value> {
 }
 
 pub(super) fn remove(server: &str, global: &GlobalArgs, env: &Env, output: OutputFormat) -> CommandResult {
-    let found = global.locate_config(env)?;
+    let located_config = global.locate_config(env)?;
     let config = global.config(env)?;
     let file = if config.servers.declared.contains_key(server) {
-        let change = edit::remove_server(&found.text, server, env)?;
+        let change = edit::remove_server(&located_config.text, server, env)?;
         change.write_trusted(&config)?;
-        found.text.name()
+        located_config.text.name()
     } else {
-        let known: Vec<String> = config.servers.declared.keys().cloned().collect();
+        let declared_names: Vec<String> = config.servers.declared.keys().cloned().collect();
         let added = added_servers(config, env);
         if !added.forget(server)? {
             let now = added.snapshot();
-            let known: Vec<&str> = known.iter().chain(now.servers.keys()).map(String::as_str).collect();
-            let near = gatehouse_core::names::did_you_mean(server, known.iter().copied());
-            return Err(CommandError::usage(format!("there is no server '{server}'.{near}")));
+            let server_names: Vec<&str> =
+                declared_names.iter().chain(now.servers.keys()).map(String::as_str).collect();
+            let suggestion = gatehouse_core::names::did_you_mean(server, server_names.iter().copied());
+            return Err(CommandError::usage(format!("there is no server '{server}'.{suggestion}")));
         }
         added.file_name()
     };
@@ -216,9 +224,9 @@ pub(in crate::cli) struct ServerSearchArgs {
 
 pub(super) async fn search(arguments: &ServerSearchArgs) -> CommandResult {
     let registry = McpRegistry::new(&arguments.registry).map_err(CommandError::usage)?;
-    let found = registry.search(&arguments.query, arguments.limit).await?;
-    arguments.output.print(&found.iter().map(to_json).collect::<Vec<_>>(), || {
-        if found.is_empty() {
+    let entries = registry.search(&arguments.query, arguments.limit).await?;
+    arguments.output.print(&entries.iter().map(to_json).collect::<Vec<_>>(), || {
+        if entries.is_empty() {
             return out::line(format!("no server matches '{}'", quoted(&arguments.query, 100)));
         }
         let row = |entry: &RegistryEntry| {
@@ -226,7 +234,7 @@ pub(super) async fn search(arguments: &ServerSearchArgs) -> CommandResult {
             vec![quoted(&entry.name, 200), quoted(&entry.version, 32), kinds(entry).join(", "), about]
         };
         let header = ["NAME", "VERSION", "RUNS AS", "DESCRIPTION"];
-        out::table(&with_header(header, found.iter().map(row)));
+        out::table(&with_header(header, entries.iter().map(row)));
         out::note(
             "Anybody can publish there. To add one: gatehouse servers add NAME --from NAME_IN_REGISTRY",
         );

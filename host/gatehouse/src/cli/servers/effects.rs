@@ -32,8 +32,9 @@ pub(super) async fn declare(composition: &Composition, server: &str, rules: &[Ef
     let is_served = |tool: &&KnownTool| tool.quarantine_reason.is_none();
     let tools: Vec<String> = known.tools.iter().filter(is_served).map(|tool| tool.name.to_string()).collect();
     if let Some(glob) = rules.iter().flat_map(|rule| rule.unmatched(&tools)).next() {
-        let near = names::did_you_mean(glob, tools.iter().map(String::as_str));
-        let error = format!("server '{server}' lists no tool that '{}' matches.{near}", quoted(glob, 64));
+        let suggestion = names::did_you_mean(glob, tools.iter().map(String::as_str));
+        let error =
+            format!("server '{server}' lists no tool that '{}' matches.{suggestion}", quoted(glob, 64));
         return Err(CommandError::usage(error));
     }
     let mut declared = Vec::new();
@@ -46,8 +47,8 @@ pub(super) async fn declare(composition: &Composition, server: &str, rules: &[Ef
         bail!("server '{server}' changed its tools in the meantime: run the command again");
     }
     for effect in Effect::ALL {
-        let covered = declared.iter().filter(|one| one.effect == effect);
-        let covered: Vec<String> = covered.map(|one| quoted(&one.tool, 64)).collect();
+        let covered = declared.iter().filter(|declaration| declaration.effect == effect);
+        let covered: Vec<String> = covered.map(|declaration| quoted(&declaration.tool, 64)).collect();
         if !covered.is_empty() {
             out::note(format!("{effect}, until their definitions change: {}", covered.join(", ")));
         }
@@ -69,7 +70,7 @@ pub(super) async fn undeclared(
     composition: &Composition,
     servers: &BTreeMap<String, KnownServer>,
 ) -> Result<Vec<UndeclaredTool>, Fault> {
-    let mut all = Vec::new();
+    let mut undeclared_tools = Vec::new();
     for (server, of_server) in servers.iter().filter(|(_, of_server)| of_server.listing.is_some()) {
         let Some(known) = composition.stores.tools.known(server).await? else { continue };
         let policies = &of_server.config.definition.tools;
@@ -78,7 +79,7 @@ pub(super) async fn undeclared(
                 tool.is_declared || policies.get(&*tool.name).is_some_and(|policy| policy.effect.is_some());
             let is_unknown = spec.effect == Effect::ExternalExec && spec.open_world && !spec.additive;
             if !is_set && is_unknown && tool.quarantine_reason.is_none() {
-                all.push(UndeclaredTool {
+                undeclared_tools.push(UndeclaredTool {
                     server: server.clone(),
                     name: tool.name.to_string(),
                     description: quoted(&spec.description, MAX_SHOWN),
@@ -87,7 +88,7 @@ pub(super) async fn undeclared(
             }
         }
     }
-    Ok(all)
+    Ok(undeclared_tools)
 }
 
 /// Whether a name, which the server chose, means nothing to a shell and to a glob.
@@ -97,7 +98,7 @@ fn is_plain(name: &str) -> bool {
 
 /// Shows the tools of one server with suggestions, or a line for each of several servers.
 pub(super) fn print_undeclared(tools: &[UndeclaredTool], is_named: bool) {
-    for of_one in tools.chunk_by(|one, other| one.server == other.server) {
+    for of_one in tools.chunk_by(|a, b| a.server == b.server) {
         let (server, count) = (&of_one[0].server, of_one.len());
         out::line(format!("server '{server}': {count} tools count as external-exec, the strongest effect"));
         if !is_named {

@@ -38,7 +38,7 @@ pub(in crate::cli) struct Arguments {
 }
 
 pub(super) async fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> CommandResult {
-    let found = global.locate_config(env)?;
+    let located_config = global.locate_config(env)?;
     let config = Arc::new(global.config(env)?);
     let added = FileServerStore::new(Arc::clone(&config), env.clone());
     let files = files(arguments)?;
@@ -47,22 +47,22 @@ pub(super) async fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -
     let mut import = ServerImporter::new(&config, &present.servers, env);
     let (home, project) = (locate::home(), locate::project());
     for (client, file) in &files {
-        let shown = file.display();
+        let display_path = file.display();
         let text = locate::read_bounded(file)
-            .map_err(|error| CommandError::failed(format!("{shown} cannot be read: {error}")))?;
-        let text =
-            String::from_utf8(text).map_err(|_| CommandError::failed(format!("{shown} is not text")))?;
+            .map_err(|error| CommandError::failed(format!("{display_path} cannot be read: {error}")))?;
+        let text = String::from_utf8(text)
+            .map_err(|_| CommandError::failed(format!("{display_path} is not text")))?;
         let source = Source { file, home: home.as_deref(), project: &project };
         import
             .import_file(*client, &source, &text)
-            .map_err(|why| CommandError::failed(format!("{shown} {why}")))?;
+            .map_err(|reason| CommandError::failed(format!("{display_path} {reason}")))?;
     }
     let mut imported = import.finish();
     if arguments.write && !imported.servers.is_empty() {
         let servers: BTreeMap<&str, _> =
             imported.servers.iter().map(|server| (server.name.as_str(), &server.definition)).collect();
-        match found.text.file {
-            Some(_) => edit::add_servers(&found.text, &servers, env)?.write_trusted(&config)?,
+        match located_config.text.file {
+            Some(_) => edit::add_servers(&located_config.text, &servers, env)?.write_trusted(&config)?,
             None => added.store_all(&servers)?,
         }
     }
@@ -74,8 +74,9 @@ pub(super) async fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -
         imported.variables.retain(|(name, _)| !imported.secrets.contains_key(name));
         out::note(format!("wrote {} secrets into {}", imported.secrets.len(), file.display()));
     }
-    let target =
-        || found.text.file.as_ref().map_or_else(|| added.file_name(), |file| file.display().to_string());
+    let target = || {
+        located_config.text.file.as_ref().map_or_else(|| added.file_name(), |file| file.display().to_string())
+    };
     let written = arguments.write.then(target);
     let report = to_json(&imported, written.as_deref());
     arguments.output.print(&report, || print_imported(&imported, &files, written.as_deref()));
@@ -118,8 +119,9 @@ fn files(arguments: &Arguments) -> CommandResult<Vec<(ImportClient, PathBuf)>> {
 fn to_json(imported: &ImportOutcome, written: Option<&str>) -> Value {
     let ImportOutcome { servers, left_out, variables, elsewhere, secrets: _ } = imported;
     let path = |path: &PathBuf| path.display().to_string();
-    let left_out =
-        left_out.iter().map(|(file, name, why)| json!({"file": path(file), "name": name, "why": why}));
+    let left_out = left_out
+        .iter()
+        .map(|(file, name, reason)| json!({"file": path(file), "name": name, "reason": reason}));
     let elsewhere = elsewhere
         .iter()
         .map(|(file, directory, servers)| json!({"file": path(file), "directory": path(directory), "servers": servers}));
@@ -142,8 +144,8 @@ fn print_imported(imported: &ImportOutcome, files: &[(ImportClient, PathBuf)], w
         }
         server.notes.iter().for_each(|note| out::note(format!("{}: {note}", server.name)));
     }
-    for (file, name, why) in &imported.left_out {
-        out::note(format!("'{name}' of {} is left out: {why}", file.display()));
+    for (file, name, reason) in &imported.left_out {
+        out::note(format!("'{name}' of {} is left out: {reason}", file.display()));
     }
     for (file, projects) in other_projects(imported) {
         let file = file.display();
@@ -163,9 +165,9 @@ fn other_projects(imported: &ImportOutcome) -> BTreeMap<&Path, String> {
     for (file, directory, servers) in &imported.elsewhere {
         by_file.entry(file).or_default().push(format!("{} ({servers})", directory.display()));
     }
-    let shown = |projects: Vec<String>| match projects.len().checked_sub(MAX_PROJECTS) {
+    let project_list = |projects: Vec<String>| match projects.len().checked_sub(MAX_PROJECTS) {
         None | Some(0) => projects.join(", "),
         Some(more) => format!("{} and {more} more", projects[..MAX_PROJECTS].join(", ")),
     };
-    by_file.into_iter().map(|(file, projects)| (file, shown(projects))).collect()
+    by_file.into_iter().map(|(file, projects)| (file, project_list(projects))).collect()
 }

@@ -57,11 +57,11 @@ pub(super) async fn log_in(arguments: &LoginArgs, global: &GlobalArgs, env: &Env
     }
     let id = login_id(name, arguments.principal.as_deref());
     if id.owner().is_some() && server.definition.login != ServerLogin::Caller {
-        let why = format!(
+        let reason = format!(
             "server '{name}' has one login for all callers; to change that, set login = \"caller\" under \
             [servers.{name}] in presets.toml"
         );
-        return Err(CommandError::usage(why));
+        return Err(CommandError::usage(reason));
     }
     let logins = logins(&config);
     let dialog = TerminalDialog(arguments);
@@ -149,17 +149,17 @@ pub(super) async fn log_out(arguments: &LogoutArgs, global: &GlobalArgs, env: &E
     let LogoutArgs { server: name, principal, output } = arguments;
     // The server may no longer be declared.
     let (logins, id) = (logins(&global.config(env)?), login_id(name, principal.as_deref()));
-    let (revoked, why) = match logins.log_out(&id).await? {
+    let (revoked, reason) = match logins.log_out(&id).await? {
         LogoutOutcome::NoLogin => {
             bail!("there is no login to '{name}'{}", whose(&id));
         }
         LogoutOutcome::Revoked => (true, None),
-        LogoutOutcome::Forgotten(why) => (false, Some(why)),
+        LogoutOutcome::Forgotten(reason) => (false, Some(reason)),
     };
-    let report = json!({"server": name, "logged_in": false, "revoked": revoked, "why": why});
+    let report = json!({"server": name, "logged_in": false, "revoked": revoked, "reason": reason});
     output.print(&report, || {
         out::line(format!("logged out of '{name}'{}", whose(&id)));
-        why.iter().for_each(|why| out::note(format!("The login was deleted only here. {why}")));
+        reason.iter().for_each(|reason| out::note(format!("The login was deleted only here. {reason}")));
     });
     Ok(())
 }
@@ -178,7 +178,7 @@ impl LoginReport {
     pub(super) fn describe(&self) -> String {
         let server = &self.server;
         match &self.state {
-            Err(why) => why.to_string(),
+            Err(reason) => reason.to_string(),
             Ok(LoginState::None) => format!("needs `gatehouse servers login {server}`"),
             Ok(state @ (LoginState::Ended | LoginState::Elsewhere { .. })) if self.principal.is_none() => {
                 format!("{}; run: gatehouse servers login {server}", describe_login(state, self.now))
@@ -190,7 +190,7 @@ impl LoginReport {
     /// Returns the members of the JSON output. `state` is `none`, `valid`, `ended`, `elsewhere` or `unknown`.
     pub(super) fn to_json(&self) -> Value {
         match &self.state {
-            Err(why) => json!({"state": "unknown", "error": why}),
+            Err(reason) => json!({"state": "unknown", "error": reason}),
             Ok(LoginState::None) => json!({"state": "none"}),
             Ok(LoginState::Valid { until, renewable }) => {
                 json!({"state": "valid", "until_ms": until, "renewable": renewable})
@@ -221,7 +221,7 @@ pub(super) async fn all(config: &Arc<Config>, env: &Env) -> Vec<LoginReport> {
         state: logins.state(id, url).await.map_err(PlainError::from),
         now: logins.now_ms(),
     };
-    let mut all = Vec::new();
+    let mut login_reports = Vec::new();
     for (name, server) in servers {
         let Ok(url) = address(&name, &server) else { continue };
         let shared = report(&name, &LoginId::shared(&name), &url).await;
@@ -229,13 +229,13 @@ pub(super) async fn all(config: &Arc<Config>, env: &Env) -> Vec<LoginReport> {
         let wants_login =
             server.wants_login && server.enabled && server.definition.login == ServerLogin::Shared;
         if wants_login || shared.state != Ok(LoginState::None) {
-            all.push(shared);
+            login_reports.push(shared);
         }
         for id in of_principals.iter().filter(|id| id.server() == name) {
-            all.push(report(&name, id, &url).await);
+            login_reports.push(report(&name, id, &url).await);
         }
     }
-    all
+    login_reports
 }
 
 fn describe_login(state: &LoginState, now: u64) -> String {
@@ -259,13 +259,13 @@ fn describe_login(state: &LoginState, now: u64) -> String {
 fn declared(config: &Arc<Config>, name: &str, env: &Env) -> CommandResult<ServerConfig> {
     let mut servers = FileServerStore::new(Arc::clone(config), env.clone()).configured();
     servers.remove(name).ok_or_else(|| {
-        let near = did_you_mean(name, servers.keys().map(String::as_str));
-        CommandError::usage(format!("there is no server '{name}'.{near}"))
+        let suggestion = did_you_mean(name, servers.keys().map(String::as_str));
+        CommandError::usage(format!("there is no server '{name}'.{suggestion}"))
     })
 }
 
 fn address(name: &str, server: &ServerConfig) -> CommandResult<String> {
-    let usage = |why: &str| Err(CommandError::usage(format!("server '{name}' {why}")));
+    let usage = |reason: &str| Err(CommandError::usage(format!("server '{name}' {reason}")));
     let definition = &server.definition;
     let (ServerTransport::Http { url, headers } | ServerTransport::Sse { url, headers }) =
         &definition.transport

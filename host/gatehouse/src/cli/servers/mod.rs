@@ -105,14 +105,14 @@ async fn list_new_servers(
     if output.json {
         return Ok(());
     }
-    let mut known = composition.known_servers().await?;
-    known.retain(|name, _| names.contains(&name.as_str()));
-    for (name, server) in &known {
+    let mut servers = composition.known_servers().await?;
+    servers.retain(|name, _| names.contains(&name.as_str()));
+    for (name, server) in &servers {
         if let Some(listing) = &server.listing {
             out::line(format!("server '{name}': {} tools", listing.listing.tools.len()));
         }
     }
-    effects::print_undeclared(&effects::undeclared(&composition, &known).await?, false);
+    effects::print_undeclared(&effects::undeclared(&composition, &servers).await?, false);
     Ok(())
 }
 
@@ -128,9 +128,10 @@ async fn list(composition: &Composition, env: &Env, output: OutputFormat) -> Com
     let left_out = composition.omitted_items().await?;
     let added = FileServerStore::new(Arc::clone(config), env.clone()).snapshot();
     let declared = config.servers.declared.iter().map(|server| (server, "presets.toml"));
-    let all = declared.chain(added.servers.iter().map(|server| (server, "added")));
-    let servers: Vec<Value> =
-        all.map(|((name, server), from)| one(name, server, from, left_out.get(name))).collect();
+    let configured_servers = declared.chain(added.servers.iter().map(|server| (server, "added")));
+    let servers: Vec<Value> = configured_servers
+        .map(|((name, server), from)| one(name, server, from, left_out.get(name)))
+        .collect();
     added.problems.iter().for_each(out::error);
     output.print(&servers, || {
         if servers.is_empty() {
@@ -179,7 +180,7 @@ fn one(name: &str, server: &ServerConfig, from: &str, left_out: Option<&OmittedI
 
 /// Returns the command line or the URL, with secrets redacted.
 pub(super) fn reached_by(definition: &ServerDefinition) -> String {
-    let mut shown = match &definition.transport {
+    let mut command_or_url = match &definition.transport {
         ServerTransport::Stdio { command, args, .. } => {
             let words = std::iter::once(command).chain(args);
             words.map(String::as_str).collect::<Vec<_>>().join(" ")
@@ -187,9 +188,9 @@ pub(super) fn reached_by(definition: &ServerDefinition) -> String {
         ServerTransport::Http { url, .. } | ServerTransport::Sse { url, .. } => url.clone(),
     };
     for secret in definition.secrets.iter().filter(|secret| !secret.reveal().is_empty()) {
-        shown = shown.replace(secret.reveal(), "[secret]");
+        command_or_url = command_or_url.replace(secret.reveal(), "[secret]");
     }
-    shown
+    command_or_url
 }
 
 /// Prints the servers as each running host sees them, because hosts have separate connections, and the logins, which
@@ -199,7 +200,7 @@ async fn status(composition: &Composition, env: &Env, output: OutputFormat) -> C
     let hosts = presence::running(&composition.config.state);
     let configured = composition.stores.servers.status();
     let logins = login::all(&composition.config, env).await;
-    let (shared, own): (Vec<&LoginReport>, Vec<_>) =
+    let (shared, caller_logins): (Vec<&LoginReport>, Vec<_>) =
         logins.iter().partition(|login| login.principal.is_none());
     let shared = shared.into_iter().map(|login| (login.server.clone(), login.to_json()));
     let host = |host: &RunningHost| {
@@ -211,7 +212,7 @@ async fn status(composition: &Composition, env: &Env, output: OutputFormat) -> C
         "hosts": hosts.iter().map(host).collect::<Vec<_>>(),
         "left_out": left_out,
         "logins": shared.collect::<Map<_, _>>(),
-        "logins_of_callers": own.into_iter().map(LoginReport::to_json_of_caller).collect::<Vec<_>>(),
+        "logins_of_callers": caller_logins.into_iter().map(LoginReport::to_json_of_caller).collect::<Vec<_>>(),
     });
     output.print(&report, || {
         if hosts.is_empty() {
@@ -220,8 +221,9 @@ async fn status(composition: &Composition, env: &Env, output: OutputFormat) -> C
         states(&hosts, &configured).iter().for_each(out::line);
         print_omitted(&left_out);
         for login in &logins {
-            let whose = login.principal.as_ref().map_or_else(String::new, |owner| format!(" of {owner}"));
-            out::line(format!("login{whose} to '{}': {}", login.server, login.describe()));
+            let owner_suffix =
+                login.principal.as_ref().map_or_else(String::new, |owner| format!(" of {owner}"));
+            out::line(format!("login{owner_suffix} to '{}': {}", login.server, login.describe()));
         }
     });
     Ok(())
@@ -272,9 +274,9 @@ pub(super) struct RefreshArgs {
 async fn refresh(composition: &Composition, arguments: &RefreshArgs) -> CommandResult {
     let RefreshArgs { server, force, output } = arguments;
     let servers = &composition.stores.servers.live;
-    let what =
+    let activity =
         server.as_ref().map_or("listing all servers".into(), |name| format!("listing server '{name}'"));
-    let progress = ProgressTicker::start(what);
+    let progress = ProgressTicker::start(activity);
     composition.forget_failures(|name| server.as_ref().is_none_or(|server| *server == *name));
     let report = servers.refresh(server.as_deref(), *force, &Principal::Local).await?;
     drop(progress);
@@ -287,7 +289,7 @@ async fn refresh(composition: &Composition, arguments: &RefreshArgs) -> CommandR
             out::line(format!("{embeddings} vectors pending"));
         }
         print_omitted(omitted.iter().map(|(server, omitted)| (server, omitted)));
-        failed.iter().for_each(|(server, why)| out::error(format!("server '{server}': {why}")));
+        failed.iter().for_each(|(server, reason)| out::error(format!("server '{server}': {reason}")));
     });
     match report.failed.len() {
         0 => Ok(()),

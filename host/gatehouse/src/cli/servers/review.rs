@@ -36,45 +36,45 @@ pub(in crate::cli) struct ReviewArgs {
 /// Name that approves all pending changes of a server. It is not a valid tool name.
 const ALL: &str = "*";
 
-pub(super) async fn review(asked: ReviewArgs, composition: &Composition) -> CommandResult {
+pub(super) async fn review(arguments: ReviewArgs, composition: &Composition) -> CommandResult {
     let index = &composition.stores.tools;
-    if let Some(server) = &asked.server {
-        let all = composition.stores.servers.status();
-        let names = || all.iter().filter_map(|server| server["name"].as_str());
+    if let Some(server) = &arguments.server {
+        let statuses = composition.stores.servers.status();
+        let names = || statuses.iter().filter_map(|server| server["name"].as_str());
         if !names().any(|name| name == server) {
-            let near = names::did_you_mean(server, names());
-            bail!("Unknown server: '{}'.{near}", names::quoted(server, 64));
+            let suggestion = names::did_you_mean(server, names());
+            bail!("Unknown server: '{}'.{suggestion}", names::quoted(server, 64));
         }
-        for named in &asked.approve {
+        for named in &arguments.approve {
             let wrong = || format!("'{named}' is not NAME@DIGEST, as `gatehouse servers review` shows it");
             let (label, digest) = named.rsplit_once('@').ok_or_else(wrong).map_err(CommandError::usage)?;
             approve(&**index, server, label, digest).await?;
         }
-        if !asked.effects.is_empty() {
-            effects::declare(composition, server, &asked.effects).await?;
+        if !arguments.effects.is_empty() {
+            effects::declare(composition, server, &arguments.effects).await?;
         }
-        if !asked.approve.is_empty() {
+        if !arguments.approve.is_empty() {
             notify_hosts(composition);
         }
     }
     let mut held = index.pending_changes().await?;
-    held.retain(|held| asked.server.as_ref().is_none_or(|server| *server == held.server));
+    held.retain(|held| arguments.server.as_ref().is_none_or(|server| *server == held.server));
     let mut servers = composition.known_servers().await?;
-    servers.retain(|name, _| asked.server.as_ref().is_none_or(|server| server == name));
+    servers.retain(|name, _| arguments.server.as_ref().is_none_or(|server| server == name));
     let undeclared = effects::undeclared(composition, &servers).await?;
-    asked.output.print(&held.iter().map(to_json).collect::<Vec<_>>(), || {
-        if held.is_empty() && undeclared.is_empty() && asked.approve.is_empty() && asked.effects.is_empty() {
+    arguments.output.print(&held.iter().map(to_json).collect::<Vec<_>>(), || {
+        if held.is_empty() && undeclared.is_empty() && arguments.approve.is_empty() && arguments.effects.is_empty() {
             out::note(
                 "Nothing to review. For servers with on_change = \"quarantine\", tools that change or are added after \
                 the first listing are quarantined, and a tool that claims weaker effects is treated as before.",
             );
         }
-        effects::print_undeclared(&undeclared, asked.server.is_some());
+        effects::print_undeclared(&undeclared, arguments.server.is_some());
         held.iter().for_each(|held| out::line(difference(held)));
-        for of_one in held.chunk_by(|one, other| one.server == other.server).filter(|of_one| of_one.len() > 1) {
-            let (all, server, digest) = (of_one.len(), &of_one[0].server, digest_of_all(of_one));
+        for of_one in held.chunk_by(|a, b| a.server == b.server).filter(|of_one| of_one.len() > 1) {
+            let (count, server, digest) = (of_one.len(), &of_one[0].server, digest_of_all(of_one));
             out::line(format!(
-                "approve all {all} of {server}: gatehouse servers review {server} --approve '{ALL}@{digest}'"
+                "approve all {count} of {server}: gatehouse servers review {server} --approve '{ALL}@{digest}'"
             ));
         }
     });

@@ -37,9 +37,9 @@ impl StatusPart {
     ) -> Self {
         match part.map(describe) {
             Ok((report, text)) => Self { ok: true, report, text },
-            Err(why) => {
-                let why: PlainError = why.into();
-                Self { ok: false, report: json!({"error": why}), text: format!("{broken}: {why}") }
+            Err(reason) => {
+                let reason: PlainError = reason.into();
+                Self { ok: false, report: json!({"error": reason}), text: format!("{broken}: {reason}") }
             }
         }
     }
@@ -99,7 +99,7 @@ impl StatusPart {
         let (enabled, days) = (config.ledger.enabled, config.ledger.retention_days);
         let address = config.state.join("ledger.db").display().to_string();
         Self::new(composition.stores.metrics(&MetricsFilter::default()).await, "down", |metrics| {
-            let (tools, calls) = (metrics.len(), metrics.iter().map(|one| one.calls).sum::<u64>());
+            let (tools, calls) = (metrics.len(), metrics.iter().map(|entry| entry.calls).sum::<u64>());
             let report = json!({"enabled": enabled, "address": address, "retention_days": days, "tools": tools,
                                 "calls": calls});
             let text = match enabled {
@@ -133,9 +133,9 @@ fn vectors(embedding: Option<EmbeddingHealth>, what: &str) -> (Value, String) {
         0 => format!("every {what} has a vector"),
         waiting => format!("{waiting} vectors pending"),
     };
-    let why = failing.iter().map(|why| format!(": {why}")).collect::<String>();
+    let reason = failing.iter().map(|reason| format!(": {reason}")).collect::<String>();
     let report = json!({"model": model, "waiting": waiting, "failing": failing});
-    (report, format!("{INDENT}by meaning with {model}; {progress}{why}"))
+    (report, format!("{INDENT}by meaning with {model}; {progress}{reason}"))
 }
 
 /// Savings of filters, computed from the counters of gates: tokens that clients did not receive, and reused summaries.

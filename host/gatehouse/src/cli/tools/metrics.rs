@@ -51,17 +51,17 @@ pub(super) async fn run(arguments: &Arguments, composition: &Composition) -> Com
         return Ok(());
     }
     let filter = MetricsFilter { source: None, tool: arguments.tool.clone(), days: arguments.days };
-    let all = composition.stores.metrics(&filter).await?;
-    let chosen: Vec<&ToolMetrics> = all
+    let all_metrics = composition.stores.metrics(&filter).await?;
+    let chosen: Vec<&ToolMetrics> = all_metrics
         .iter()
-        .filter(|one| arguments.source.as_deref().is_none_or(|name| **one.source.name() == *name))
+        .filter(|entry| arguments.source.as_deref().is_none_or(|name| **entry.source.name() == *name))
         .collect();
-    let total: u64 = chosen.iter().map(|one| one.calls).sum();
-    let metrics: Vec<Value> = chosen.iter().map(|one| data(one)).collect();
+    let total: u64 = chosen.iter().map(|entry| entry.calls).sum();
+    let metrics: Vec<Value> = chosen.iter().map(|entry| data(entry)).collect();
     let report = json!({"enabled": true, "metrics": metrics, "total_calls": total});
     arguments.output.print(&report, || {
         if chosen.is_empty() {
-            return out::line(no_calls_message(arguments, &all));
+            return out::line(no_calls_message(arguments, &all_metrics));
         }
         let within = io::stdout().is_terminal().then_some(WIDTH);
         table(&chosen, SystemClock.now_ms(), within).iter().for_each(out::line);
@@ -71,18 +71,18 @@ pub(super) async fn run(arguments: &Arguments, composition: &Composition) -> Com
 
 /// Returns a table of these tools, in this order, for a display that is refreshed.
 pub(in crate::cli) fn busiest(metrics: &[&ToolMetrics]) -> Vec<String> {
-    let rows = metrics.iter().map(|one| {
-        let [_, calls, _, errors, lost, p50, p95, _, _, last, _] = row(one, SystemClock.now_ms());
-        let name = cut(&one.tool, 40);
-        vec![name, cut(one.source.name(), 24), calls, errors, lost, p50, p95, last]
+    let rows = metrics.iter().map(|entry| {
+        let [_, calls, _, errors, lost, p50, p95, _, _, last, _] = row(entry, SystemClock.now_ms());
+        let name = cut(&entry.tool, 40);
+        vec![name, cut(entry.source.name(), 24), calls, errors, lost, p50, p95, last]
     });
     let header = ["TOOL", "OF", "CALLS", "ERRS", "LOST", "P50", "P95", "LAST"];
     out::columns(&with_header(header, rows))
 }
 
-fn no_calls_message(arguments: &Arguments, all: &[ToolMetrics]) -> String {
+fn no_calls_message(arguments: &Arguments, all_metrics: &[ToolMetrics]) -> String {
     let when = arguments.days.map(|days| format!(" in the last {days} days")).unwrap_or_default();
-    let known: BTreeSet<&str> = all.iter().map(|one| &**one.source.name()).collect();
+    let sources: BTreeSet<&str> = all_metrics.iter().map(|entry| &**entry.source.name()).collect();
     let of = match (&arguments.source, &arguments.tool) {
         (None, _) => {
             return format!("No calls were recorded{when}. Calls of all servers and gates are recorded.");
@@ -90,14 +90,14 @@ fn no_calls_message(arguments: &Arguments, all: &[ToolMetrics]) -> String {
         (Some(source), None) => format!("'{source}'"),
         (Some(source), Some(tool)) => format!("'{tool}' of '{source}'"),
     };
-    let near =
-        arguments.source.as_deref().map(|source| names::did_you_mean(source, known)).unwrap_or_default();
-    format!("No calls of {of} were recorded{when}.{near}")
+    let suggestion =
+        arguments.source.as_deref().map(|source| names::did_you_mean(source, sources)).unwrap_or_default();
+    format!("No calls of {of} were recorded{when}.{suggestion}")
 }
 
 /// Returns the metrics with the member names of the gate's tool.
-fn data(one: &ToolMetrics) -> Value {
-    let ToolMetrics { source, tool, calls, tool_errors, transport_errors, by_day, .. } = one;
+fn data(entry: &ToolMetrics) -> Value {
+    let ToolMetrics { source, tool, calls, tool_errors, transport_errors, by_day, .. } = entry;
     without_nulls(json!({
         "kind": source.kind(),
         "source": source.name(),
@@ -105,44 +105,44 @@ fn data(one: &ToolMetrics) -> Value {
         "call_count": calls,
         "tool_errors": tool_errors,
         "transport_errors": transport_errors,
-        "success_rate": one.success_rate(),
-        "avg_latency_ms": one.mean_ms,
-        "p50_latency_ms": one.p50_ms,
-        "p95_latency_ms": one.p95_ms,
-        "connecting_ms": one.connecting_ms,
-        "tokens_in": one.tokens_in,
-        "tokens_out": one.tokens_out,
-        "last_called": one.last_called,
-        "last_error": one.last_error,
+        "success_rate": entry.success_rate(),
+        "avg_latency_ms": entry.mean_ms,
+        "p50_latency_ms": entry.p50_ms,
+        "p95_latency_ms": entry.p95_ms,
+        "connecting_ms": entry.connecting_ms,
+        "tokens_in": entry.tokens_in,
+        "tokens_out": entry.tokens_out,
+        "last_called": entry.last_called,
+        "last_error": entry.last_error,
         "by_day": by_day,
     }))
 }
 
 /// Returns a table grouped by source. With `within`, cuts names to fit into that many columns.
 fn table(metrics: &[&ToolMetrics], now: u64, within: Option<usize>) -> Vec<String> {
-    let rows: Vec<[String; 11]> = metrics.iter().map(|one| row(one, now)).collect();
+    let rows: Vec<[String; 11]> = metrics.iter().map(|entry| row(entry, now)).collect();
     let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());
         cells.max().unwrap_or(0).max(HEAD[column].chars().count())
     };
     let mut widths: [usize; 11] = std::array::from_fn(width);
     if let Some(columns) = within {
-        let others: usize = widths[1..].iter().map(|width| width + 1).sum();
-        widths[0] = widths[0].min(columns.saturating_sub(others).max(HEAD[0].len()));
+        let other_columns: usize = widths[1..].iter().map(|width| width + 1).sum();
+        widths[0] = widths[0].min(columns.saturating_sub(other_columns).max(HEAD[0].len()));
     }
     let mut lines = vec![line(&HEAD.map(str::to_owned), &widths)];
     let mut source = None;
-    for (one, row) in metrics.iter().zip(&rows) {
-        if source != Some(&one.source) {
-            source = Some(&one.source);
-            lines.push(format!("{} {}", one.source.kind(), one.source.name()));
+    for (entry, row) in metrics.iter().zip(&rows) {
+        if source != Some(&entry.source) {
+            source = Some(&entry.source);
+            lines.push(format!("{} {}", entry.source.kind(), entry.source.name()));
         }
         lines.push(line(row, &widths));
     }
-    let days = metrics.iter().map(|one| one.by_day.len()).max().unwrap_or(0);
+    let days = metrics.iter().map(|entry| entry.by_day.len()).max().unwrap_or(0);
     let cell = match shape::days_in_a_cell(days) {
         1 => "a day".to_owned(),
-        several => format!("{several} days"),
+        days_in_cell => format!("{days_in_cell} days"),
     };
     lines.push(String::new());
     lines.push("ERRS: the tool answered with an error. LOST: the call did not reach the tool.".into());
@@ -151,20 +151,20 @@ fn table(metrics: &[&ToolMetrics], now: u64, within: Option<usize>) -> Vec<Strin
     lines
 }
 
-fn row(one: &ToolMetrics, now: u64) -> [String; 11] {
-    let last = one.last_called.map_or("-".into(), |last| shape::ago(now.saturating_sub(last)));
+fn row(entry: &ToolMetrics, now: u64) -> [String; 11] {
+    let last = entry.last_called.map_or("-".into(), |last| shape::ago(now.saturating_sub(last)));
     [
-        format!("  {}", one.tool),
-        shape::count(one.calls),
-        shape::percent(one.success_rate()),
-        shape::count(one.tool_errors),
-        shape::count(one.transport_errors),
-        shape::time(one.p50_ms),
-        shape::time(one.p95_ms),
-        shape::count(one.tokens_in),
-        shape::count(one.tokens_out),
+        format!("  {}", entry.tool),
+        shape::count(entry.calls),
+        shape::percent(entry.success_rate()),
+        shape::count(entry.tool_errors),
+        shape::count(entry.transport_errors),
+        shape::time(entry.p50_ms),
+        shape::time(entry.p95_ms),
+        shape::count(entry.tokens_in),
+        shape::count(entry.tokens_out),
         last,
-        shape::sparkline(&one.by_day),
+        shape::sparkline(&entry.by_day),
     ]
 }
 
@@ -181,8 +181,8 @@ fn cut(name: &str, width: usize) -> String {
     if name.chars().count() <= width {
         return name.to_owned();
     }
-    let kept: String = name.chars().take(width.saturating_sub(1)).collect();
-    format!("{kept}…")
+    let prefix: String = name.chars().take(width.saturating_sub(1)).collect();
+    format!("{prefix}…")
 }
 
 #[cfg(test)]

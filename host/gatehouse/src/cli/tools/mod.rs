@@ -110,8 +110,8 @@ pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Com
             ("get_tool_alternatives", arguments, how)
         }
         Command::Call { server, tool, arguments, how } => {
-            let given = call::arguments(&arguments)?;
-            let arguments = json!({"server": server, "tool": tool, "arguments": given});
+            let tool_arguments = call::arguments(&arguments)?;
+            let arguments = json!({"server": server, "tool": tool, "arguments": tool_arguments});
             let through = ProxyTools::open(global, env, how.preset.as_deref(), "call_tool").await?;
             return through.call("call_tool", arguments, how.output.json).await;
         }
@@ -141,8 +141,8 @@ fn without_nulls(mut arguments: Value) -> Value {
 /// Returns the name by which clients see a gate's tool.
 fn find(catalog: &Catalog, tool: &str) -> Option<String> {
     let is_it = |id: &ToolId| *id.name == *tool && matches!(id.source, SourceId::Gate(_));
-    let found = catalog.entries().iter().find(|entry| is_it(&entry.id));
-    found.map(|entry| entry.name.to_string())
+    let gate_tool = catalog.entries().iter().find(|entry| is_it(&entry.id));
+    gate_tool.map(|entry| entry.name.to_string())
 }
 
 struct ProxyTools {
@@ -188,9 +188,9 @@ impl ProxyTools {
             gatehouse_core::CompiledPreset::compile(&config.presets, name)
                 .is_ok_and(|compiled| compiled.gates().any(|gate| **gate == *"proxy"))
         };
-        let mut others: Vec<String> = config.presets.keys().filter(has).cloned().collect();
-        others.sort_by_key(|name| (!config.is_own(name), name != "proxy", name.clone()));
-        others
+        let mut presets: Vec<String> = config.presets.keys().filter(has).cloned().collect();
+        presets.sort_by_key(|name| (!config.is_own(name), name != "proxy", name.clone()));
+        presets
     }
 
     fn name(&self, tool: &str) -> CommandResult<String> {

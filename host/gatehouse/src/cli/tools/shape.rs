@@ -55,10 +55,10 @@ pub(super) fn sparkline(by_day: &[u64]) -> String {
     // Cells are aligned at the last day, so the first cell may cover fewer days.
     let cells: Vec<u64> =
         by_day.rchunks(days_in_a_cell(by_day.len())).rev().map(|days| days.iter().sum()).collect();
-    let most = cells.iter().copied().max().unwrap_or_default().max(1);
+    let max_calls = cells.iter().copied().max().unwrap_or_default().max(1);
     let bar = |calls: &u64| match calls {
         0 => '·',
-        calls => BARS[(*calls as f64 / most as f64 * BARS.len() as f64).ceil() as usize - 1],
+        calls => BARS[(*calls as f64 / max_calls as f64 * BARS.len() as f64).ceil() as usize - 1],
     };
     cells.iter().map(bar).collect()
 }

@@ -77,7 +77,7 @@ fn only_one_issuer_has_introspection() {
 #[test]
 fn every_mistake_has_its_place() {
     let error = |block: &str| one(block).expect_err("refused");
-    for (block, why) in [
+    for (block, reason) in [
         ("algorithms = [\"HS256\"]", ":5:15: unknown algorithm 'HS256'; the asymmetric ones are RS256,"),
         ("algorithms = [\"none\"]", ":5:15: unknown algorithm 'none'"),
         ("scopes = { read = \"all\" }", ":5:19: unknown effect 'all'; effects are read-only,"),
@@ -93,11 +93,11 @@ fn every_mistake_has_its_place() {
             ":5:79: a secret belongs in the environment; write client_secret = \"${NAME}\"",
         ),
     ] {
-        assert!(error(block).contains(why), "{}", &*error(block));
+        assert!(error(block).contains(reason), "{}", &*error(block));
     }
     let error = |content: &str| settings(content).expect_err("refused");
     let issuer = |name: &str, url: &str| format!("[auth.issuers.{name}]\nissuer = \"{url}\"\n");
-    for (content, why) in [
+    for (content, reason) in [
         (issuer("a", "https://i.example"), ":1:15: issuers need url under [auth]".to_owned()),
         (
             "[auth]\nurl = \"http://tools.example\"".to_owned(),
@@ -125,6 +125,6 @@ fn every_mistake_has_its_place() {
             ":6:10: issuers 'a' and 'b' have the same address".to_owned(),
         ),
     ] {
-        assert!(error(&content).contains(&why), "{}", &*error(&content));
+        assert!(error(&content).contains(&reason), "{}", &*error(&content));
     }
 }

@@ -17,13 +17,13 @@ pub(crate) fn add_servers<'a>(
 ) -> Result<ConfigEdit<'a>, ConfigError> {
     let mut document = parse(text)?;
     let shape = || text.error("was not changed: its structure does not allow adding [servers]");
-    let all =
+    let servers_table =
         document.entry("servers").or_insert_with(implicit_table).as_table_like_mut().ok_or_else(shape)?;
     for (name, definition) in servers {
-        if all.contains_key(name) {
+        if servers_table.contains_key(name) {
             return Err(text.error(format!("was not changed: it already has a server '{name}'")));
         }
-        all.insert(name, Item::Table(table(definition)));
+        servers_table.insert(name, Item::Table(table(definition)));
     }
     let (change, config) = validate(text, &document, env)?;
     let all_there = servers.keys().all(|name| config.servers.declared.contains_key(*name));
@@ -60,7 +60,7 @@ pub(crate) fn server_block(name: &str, definition: &Map<String, serde_json::Valu
 fn table(definition: &Map<String, serde_json::Value>) -> Table {
     let schema = schema();
     let order = || schema["$defs"]["Server"]["properties"].as_object().into_iter().flatten();
-    let place = |key: &str| order().position(|(known, _)| known == key).unwrap_or(usize::MAX);
+    let place = |key: &str| order().position(|(property, _)| property == key).unwrap_or(usize::MAX);
     let mut keys: Vec<&String> = definition.keys().collect();
     keys.sort_by_key(|key| (place(key), *key));
     let mut table = Table::new();
@@ -134,14 +134,14 @@ mod tests {
     fn invalid_edits_change_nothing() {
         let (git, env) = (git(), Env::default());
         let servers = BTreeMap::from([("git", &git)]);
-        let why =
+        let reason =
             |content: &str| add_servers(&text(content), &servers, &env).err().expect("refused").to_string();
-        assert!(why(BLOCK).contains("it already has a server 'git'"), "{}", why(BLOCK));
+        assert!(reason(BLOCK).contains("it already has a server 'git'"), "{}", reason(BLOCK));
         let used = format!("{BLOCK}[presets.a]\nservers = [\"git\"]\n");
-        let why = remove_server(&text(&used), "git", &env).err().expect("refused").to_string();
+        let reason = remove_server(&text(&used), "git", &env).err().expect("refused").to_string();
         assert!(
-            why.contains("the result would be invalid") && why.contains("there is no server 'git'"),
-            "{why}"
+            reason.contains("the result would be invalid") && reason.contains("there is no server 'git'"),
+            "{reason}"
         );
         assert!(remove_server(&text(""), "git", &env).is_err());
     }

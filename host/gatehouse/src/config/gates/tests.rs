@@ -30,9 +30,9 @@ fn a_block_becomes_rules() {
 fn unset_variables_are_problems_and_not_errors() {
     let block =
         "[gates.weather.http]\n\"a.example\" = { headers = { X-Key = \"${GATEHOUSE_TEST_UNSET}\" } }\n";
-    let why =
+    let reason =
         "header X-Key for a.example needs the environment variable GATEHOUSE_TEST_UNSET, which is not set";
-    assert_eq!(rules(block).expect("valid").problems(), [why]);
+    assert_eq!(rules(block).expect("valid").problems(), [reason]);
 }
 
 #[test]
@@ -54,10 +54,10 @@ fn every_mistake_has_its_place() {
         error("\"a.example\" = { headers = { \"a b\" = \"x\" } }").contains(":2:29: 'a b' is not a valid")
     );
     assert!(error("\"a.example\" = { headers = { A = \"${\" } }").contains(":2:33: '${' is not closed"));
-    let why = rules("[gates.weather]\ngrants = [\"http\"]\n").expect_err("refused");
+    let reason = rules("[gates.weather]\ngrants = [\"http\"]\n").expect_err("refused");
     assert!(
-        why.contains(":2:11: 'http' is not granted by an entry; write a block [gates.<name>.http]"),
-        "{why}"
+        reason.contains(":2:11: 'http' is not granted by an entry; write a block [gates.<name>.http]"),
+        "{reason}"
     );
 }
 

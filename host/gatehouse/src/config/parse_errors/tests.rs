@@ -115,8 +115,8 @@ fn brackets_are_counted_as_the_parser_sees_them() {
     for deep in
         ["{ a = ".repeat(5_000), "a = [".to_owned() + &"[\n".repeat(5_000), "{ a = \"}\", b = ".repeat(5_000)]
     {
-        let why = validate(deep).expect_err("refused");
-        assert!(why.message.starts_with("more than 64 brackets are open here"), "{why}");
+        let reason = validate(deep).expect_err("refused");
+        assert!(reason.message.starts_with("more than 64 brackets are open here"), "{reason}");
     }
     let stray = format!("a = 1\nb = }}\n{}", "{ a = ] ".repeat(5_000));
     assert_eq!(

@@ -38,7 +38,7 @@ fn unreadable_files_are_refused_with_the_reason() {
     std::os::unix::fs::symlink(folder.path().join("secret"), base.join("link")).expect("linked");
     rustix::fs::mknodat(rustix::fs::CWD, base.join("fifo"), rustix::fs::FileType::Fifo, 0o600.into(), 0)
         .expect("a FIFO");
-    for (path, why) in [
+    for (path, reason) in [
         ("../secret", "relative and inside"),
         ("/etc/passwd", "relative and inside"),
         ("sub/../../secret", "relative and inside"),
@@ -50,7 +50,7 @@ fn unreadable_files_are_refused_with_the_reason() {
         ("large", "the limit is 262144"),
     ] {
         let message = inserted(json!({"a": {"$file": path}}), Some(&base)).expect_err(path);
-        assert!(message.contains(why) && message.contains(path), "{message}");
+        assert!(message.contains(reason) && message.contains(path), "{message}");
     }
     let message = inserted(json!({"a": {"$file": "x", "b": 1}}), Some(&base)).expect_err("more than a path");
     assert!(message.contains("without other keys"), "{message}");

@@ -76,7 +76,7 @@ impl RedactionValues {
         let Some(name) = name.as_str() else {
             bail!("invalid value in `redact`: expected a name in quotes, not {name}");
         };
-        let same = self.named.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name));
+        let same = self.named.iter().filter(|(candidate, _)| candidate.eq_ignore_ascii_case(name));
         let values: Vec<_> = same.map(|(_, value)| value.clone()).collect();
         if values.is_empty() {
             let name = quoted(name, 64);

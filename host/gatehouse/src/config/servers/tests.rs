@@ -62,7 +62,7 @@ fn each_caller_may_have_a_login_of_its_own() {
     let own = server("url = \"https://a.example\"\nlogin = \"caller\"").expect("valid").definition;
     assert_eq!(own.login, ServerLogin::Caller);
     assert_eq!(server("url = \"https://a.example\"").expect("valid").definition.login, ServerLogin::Shared);
-    for (block, why) in [
+    for (block, reason) in [
         ("command = \"x\"\nlogin = \"caller\"", "requires url; a program has one login for all callers"),
         ("url = \"https://a.example\"\nlogin = \"caller\"\npreconnect = true", "exclude each other"),
         (
@@ -72,7 +72,7 @@ fn each_caller_may_have_a_login_of_its_own() {
         ("url = \"https://a.example\"\nlogin = \"mine\"", "mine"),
     ] {
         let error = error(block).to_string();
-        assert!(error.contains(why), "{block}: {error}");
+        assert!(error.contains(reason), "{block}: {error}");
     }
 }
 
@@ -111,7 +111,7 @@ fn an_identity_provider_vouches_for_the_user_of_a_client() {
         NamedClient { id: "us".into(), secret: Some(Secret::new("0123456789abcdef")), private_key: None };
     assert_eq!(named.client, Some(wanted));
     assert_eq!(read.definition.secrets, [Secret::new("0123456789abcdef")], "redacted in all replies");
-    for (block, why) in [
+    for (block, reason) in [
         (provider(""), "identity_provider needs client_id and issuer"),
         (provider("client_id = \"me\""), "client_id needs an issuer"),
         (provider(&format!("{client}\ngrant = \"client-credentials\"")), "exclude each other"),
@@ -119,7 +119,7 @@ fn an_identity_provider_vouches_for_the_user_of_a_client() {
         (provider(client).replace("https://login.corp", "login.corp"), "issuer must be an address"),
     ] {
         let error = error(&block).to_string();
-        assert!(error.contains(why), "{block}: {error}");
+        assert!(error.contains(reason), "{block}: {error}");
     }
 }
 
@@ -208,8 +208,8 @@ fn every_mistake_has_its_place() {
         ("command = \"x\"\ntimeout = true", ":3:11: timeout must be a time such as \"30 s\""),
         ("command = \"x\"\non_change = \"hold\"", ":3:13: 'hold' is not allowed here."),
     ] {
-        let why = error(block);
-        assert!(why.contains(wanted), "{block}: {why}");
+        let reason = error(block);
+        assert!(reason.contains(wanted), "{block}: {reason}");
     }
     for (content, wanted) in [
         ("[servers.a__b]\ncommand = \"x\"", ":1:10: 'a__b' cannot be the name of a server"),
@@ -227,7 +227,7 @@ fn every_mistake_has_its_place() {
             ":1:2: unknown key 'recommend_tools'. search_mode, include_metrics",
         ),
     ] {
-        let why = parse(content).map(drop).expect_err(content);
-        assert!(why.contains(wanted), "{content}: {why}");
+        let reason = parse(content).map(drop).expect_err(content);
+        assert!(reason.contains(wanted), "{content}: {reason}");
     }
 }

@@ -18,32 +18,32 @@ pub(super) fn connection_timeout(
 pub(super) fn duration(
     text: &ConfigText,
     key: &str,
-    given: &Option<TextValue<toml::Value>>,
+    setting: &Option<TextValue<toml::Value>>,
     allowed: RangeInclusive<Duration>,
 ) -> Result<Option<Duration>, ConfigError> {
-    let Some(given) = given else { return Ok(None) };
-    let shown = |time: &Duration| match time.as_millis() {
+    let Some(setting) = setting else { return Ok(None) };
+    let format_time = |time: &Duration| match time.as_millis() {
         millis if millis % 60_000 == 0 => format!("{} min", millis / 60_000),
         millis if millis % 1_000 == 0 => format!("{} s", millis / 1_000),
         millis => format!("{millis} ms"),
     };
-    let range = format!("{key} must be {} to {}", shown(allowed.start()), shown(allowed.end()));
-    let time = match &**given {
+    let range = format!("{key} must be {} to {}", format_time(allowed.start()), format_time(allowed.end()));
+    let time = match &**setting {
         toml::Value::Integer(seconds) => {
             let seconds = u64::try_from(*seconds).map_err(|_| format!("{range}, not {seconds}"));
-            Duration::from_secs(text.at(given, seconds)?)
+            Duration::from_secs(text.at(setting, seconds)?)
         }
         toml::Value::String(time) => {
-            text.at(given, parse_duration(time).map_err(|why| format!("{key}: {why}")))?
+            text.at(setting, parse_duration(time).map_err(|reason| format!("{key}: {reason}")))?
         }
         other => {
             let kind = other.type_str();
             bail_at!(
                 text,
-                given,
+                setting,
                 "{key} must be a time such as \"30 s\", or a number of seconds, not a {kind}"
             );
         }
     };
-    text.at(given, if allowed.contains(&time) { Ok(Some(time)) } else { Err(range) })
+    text.at(setting, if allowed.contains(&time) { Ok(Some(time)) } else { Err(range) })
 }

@@ -21,11 +21,11 @@ pub(super) fn validate(
 
 fn policy(text: &ConfigText, name: &TextValue<String>, rule: &ToolRule) -> Result<ToolPolicy, ConfigError> {
     let effect = rule.effect.as_ref().map(|word| {
-        let known = effect(word).ok_or_else(|| {
-            let shown = quoted(word, 64);
-            format!("effect must be \"read-only\", \"mutating\" or \"external-exec\", not '{shown}'")
+        let parsed_effect = effect(word).ok_or_else(|| {
+            let display_word = quoted(word, 64);
+            format!("effect must be \"read-only\", \"mutating\" or \"external-exec\", not '{display_word}'")
         });
-        text.at(word, known)
+        text.at(word, parsed_effect)
     });
     if let Some(word) =
         [&rule.dry_run, &rule.target, &rule.precheck].into_iter().flatten().find(|word| word.is_empty())

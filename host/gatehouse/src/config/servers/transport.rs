@@ -96,7 +96,7 @@ pub(super) fn read(
             }
         }
     };
-    let login = server.oauth.as_ref().map(|given| filler.login(given));
+    let login = server.oauth.as_ref().map(|oauth| filler.login(oauth));
     let login = login.transpose()?.unwrap_or_default();
     let TemplateFiller { mut variables, mut missing, redaction, literals, .. } = filler;
     let secrets = redaction.secrets(text, server.redact.as_ref())?;
@@ -109,11 +109,11 @@ pub(super) fn read(
 
 impl TemplateFiller<'_> {
     /// Fills in the variables of a text. Returns the text as written if a variable is not set.
-    pub(super) fn fill(&mut self, given: &TextValue<String>) -> Result<String, ConfigError> {
-        if given.contains('\0') {
-            bail_at!(self.text, given, "NUL characters are not allowed");
+    pub(super) fn fill(&mut self, raw_value: &TextValue<String>) -> Result<String, ConfigError> {
+        if raw_value.contains('\0') {
+            bail_at!(self.text, raw_value, "NUL characters are not allowed");
         }
-        let template = self.text.at(given, SecretTemplate::parse_text(given))?;
+        let template = self.text.at(raw_value, SecretTemplate::parse_text(raw_value))?;
         let lookup = |name: &str| self.env.secret(name);
         self.variables.extend(template.variables().into_iter().map(str::to_owned));
         let resolved = template.resolve(&lookup);
@@ -121,22 +121,22 @@ impl TemplateFiller<'_> {
             self.redaction.variable(name, value);
         }
         self.missing.extend(resolved.missing.iter().map(|name| (*name).to_owned()));
-        Ok(if resolved.missing.is_empty() { resolved.text } else { given.to_string() })
+        Ok(if resolved.missing.is_empty() { resolved.text } else { raw_value.to_string() })
     }
 
     /// Fills in a named value. A credential in it is secret even if it is written in the file.
-    pub(super) fn value(&mut self, name: &str, given: &TextValue<String>) -> Result<Secret, ConfigError> {
-        let value = Secret::new(self.fill(given)?);
-        let found = credentials::in_value(name, given);
-        self.literals(name, given, found);
+    pub(super) fn value(&mut self, name: &str, raw_value: &TextValue<String>) -> Result<Secret, ConfigError> {
+        let value = Secret::new(self.fill(raw_value)?);
+        let span = credentials::in_value(name, raw_value);
+        self.literals(name, raw_value, span);
         self.redaction.named.push((name.to_owned(), value.reveal().to_owned()));
         self.redaction.credentials(value.reveal(), credentials::in_value(name, value.reveal()));
         Ok(value)
     }
 
     /// Records credentials that are literals in this text. Messages call it `place`.
-    fn literals(&mut self, place: &str, text: &str, found: impl IntoIterator<Item = CredentialSpan>) {
-        for CredentialSpan { range, name } in found {
+    fn literals(&mut self, place: &str, text: &str, spans: impl IntoIterator<Item = CredentialSpan>) {
+        for CredentialSpan { range, name } in spans {
             self.redaction.credentials(text, [CredentialSpan { range, name: None }]);
             let name = name.filter(|name| name != place).map(|name| format!(" ({name})"));
             self.literals.push(format!("{place}{}", name.unwrap_or_default()));
@@ -181,43 +181,43 @@ impl TemplateFiller<'_> {
         Ok(ServerTransport::Stdio { command: program, args, env, cwd })
     }
 
-    fn address(&mut self, given: &TextValue<String>) -> Result<String, ConfigError> {
+    fn address(&mut self, raw_url: &TextValue<String>) -> Result<String, ConfigError> {
         let unset = self.missing.len();
-        let url = self.fill(given)?;
-        self.literals("url", given, credentials::in_url(given));
+        let url = self.fill(raw_url)?;
+        self.literals("url", raw_url, credentials::in_url(raw_url));
         self.redaction.credentials(&url, credentials::in_url(&url));
         // A URL with unset variables is checked when they are set.
         if self.missing.len() > unset {
             return Ok(url);
         }
         let Some(rest) = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://")) else {
-            bail_at!(self.text, given, "url must begin with http:// or https://");
+            bail_at!(self.text, raw_url, "url must begin with http:// or https://");
         };
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
         if authority.contains('@') {
-            bail_at!(self.text, given, "url must not contain a password; put it in headers, as ${{NAME}}");
+            bail_at!(self.text, raw_url, "url must not contain a password; put it in headers, as ${{NAME}}");
         }
         if authority.is_empty() || url.contains(|c: char| c.is_whitespace() || c.is_control()) {
-            bail_at!(self.text, given, "url is not an address such as https://mcp.example.com/mcp");
+            bail_at!(self.text, raw_url, "url is not an address such as https://mcp.example.com/mcp");
         }
         Ok(url)
     }
 
     fn headers(
         &mut self,
-        given: &BTreeMap<TextValue<String>, TextValue<String>>,
+        raw_headers: &BTreeMap<TextValue<String>, TextValue<String>>,
     ) -> Result<Vec<(String, Secret)>, ConfigError> {
         let mut headers = Vec::new();
-        for (name, value) in given {
-            let shown = quoted(name, 64);
+        for (name, value) in raw_headers {
+            let display_name = quoted(name, 64);
             if !header::is_name(name) || header::is_framing(name) {
-                bail_at!(self.text, name, "'{shown}' is not a header name that can be set");
+                bail_at!(self.text, name, "'{display_name}' is not a header name that can be set");
             }
-            if PROTOCOL_HEADERS.iter().any(|own| name.eq_ignore_ascii_case(own)) {
+            if PROTOCOL_HEADERS.iter().any(|protocol_header| name.eq_ignore_ascii_case(protocol_header)) {
                 bail_at!(
                     self.text,
                     name,
-                    "header '{shown}' belongs to the protocol: Gatehouse sets it itself. Remove it"
+                    "header '{display_name}' belongs to the protocol: Gatehouse sets it itself. Remove it"
                 );
             }
             self.text.at(value, SecretTemplate::parse(value))?;

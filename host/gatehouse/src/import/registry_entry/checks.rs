@@ -30,15 +30,15 @@ pub(super) fn fill(template: &str, mut value: impl FnMut(&str) -> String) -> Res
 /// `npx`, `uvx` and `docker` connect.
 pub(super) fn check_variable(name: &str) -> Result<(), PlainError> {
     const LOADERS: [&str; 6] = ["NODE_", "PYTHON", "LD_", "DYLD_", "DOCKER_", "BASH_"];
-    let shown = quoted(name, 64);
+    let display_name = quoted(name, 64);
     if !is_variable(name) {
-        bail!("'{shown}' is not the name of a variable");
+        bail!("'{display_name}' is not the name of a variable");
     }
     let upper = name.to_ascii_uppercase();
     if is_inherited(&upper) || LOADERS.iter().any(|start| upper.starts_with(start)) {
         bail!(
-            "it sets the variable {shown}, which may change how its package is found or run; if that is what you want, \
-            add it yourself: gatehouse servers add NAME -- COMMAND …"
+            "it sets the variable {display_name}, which may change how its package is found or run; if that is what you \
+            want, add it yourself: gatehouse servers add NAME -- COMMAND …"
         );
     }
     Ok(())

@@ -66,8 +66,8 @@ fn arguments_and_variables_are_filled_in() {
             {"name": "REGION", "default": "eu"},
         ],
     }));
-    let why = refused(&files);
-    assert_eq!(why, "it needs values; add --set directory=VALUE (what it may read)");
+    let reason = refused(&files);
+    assert_eq!(reason, "it needs values; add --set directory=VALUE (what it may read)");
     let EntryDefinition { definition, variables } =
         made(&files, &[("directory", "/srv")]).expect("a definition");
     let args = ["-y", "@acme/files@1.2.3", "/srv", "--log", "info", "--color"];
@@ -103,7 +103,7 @@ fn addresses_take_secrets_from_the_environment() {
 
 #[test]
 fn a_hostile_entry_is_refused() {
-    for (hostile, why) in [
+    for (hostile, reason) in [
         (json!({"version": "latest"}), "'latest' is not an exact version"),
         (json!({"version": "^1.0.0"}), "not an exact version"),
         (json!({"version": "1.x"}), "not an exact version"),
@@ -154,7 +154,7 @@ fn a_hostile_entry_is_refused() {
         (json!({"transport": {"type": "streamable-http"}}), "no package of npm, PyPI or OCI for stdio"),
     ] {
         let refused = refused(&package(hostile.clone()));
-        assert!(refused.contains(why), "{hostile}: {refused}");
+        assert!(refused.contains(reason), "{hostile}: {refused}");
     }
     assert!(refused(&entry(json!({}))).contains("no address"));
 }
@@ -169,6 +169,6 @@ fn an_address_is_chosen_on_request() {
     assert_eq!(local["command"], "npx");
     let remote = definition(&both, true, BTreeMap::new()).expect("a definition").definition;
     assert_eq!(Value::Object(remote), json!({"url": "https://b.example/sse", "transport": "sse"}));
-    let why = definition(&package(json!({})), true, BTreeMap::new()).map(drop).expect_err("no address");
-    assert_eq!(why.to_string(), "it has no address; leave out --remote");
+    let reason = definition(&package(json!({})), true, BTreeMap::new()).map(drop).expect_err("no address");
+    assert_eq!(reason.to_string(), "it has no address; leave out --remote");
 }

@@ -26,8 +26,8 @@ impl wit::Host for State {
     }
 
     async fn info(&mut self, ids: Vec<String>) -> Result<Vec<Option<wit::Artifact>>, Fault> {
-        let known = self.capabilities.artifacts_info(&ids).await?;
-        Ok(known.into_iter().map(|artifact| artifact.map(Into::into)).collect())
+        let artifacts = self.capabilities.artifacts_info(&ids).await?;
+        Ok(artifacts.into_iter().map(|artifact| artifact.map(Into::into)).collect())
     }
 
     async fn read(&mut self, id: String, part: wit::Part) -> Result<wit::Piece, Fault> {

@@ -113,16 +113,17 @@ impl ContractExports for InstanceExports {
         if listing.resources {
             let answer = self.resources(store)?.call_templates(&mut *store, &params).await;
             listing.templates =
-                converted(answer, |all| Ok(all.into_iter().map(UriTemplate::from).collect()))?;
+                converted(answer, |templates| Ok(templates.into_iter().map(UriTemplate::from).collect()))?;
         }
         if self.exports.prompts.is_some() {
             let answer = self.prompts(store)?.call_list(&mut *store, &params).await;
-            listing.prompts = converted(answer, |all| Ok(all.into_iter().map(Prompt::from).collect()))?;
+            listing.prompts =
+                converted(answer, |prompts| Ok(prompts.into_iter().map(Prompt::from).collect()))?;
         }
         if self.exports.convert.is_some() {
             let answer = self.convert(store)?.call_formats(&mut *store).await;
             listing.formats =
-                converted(answer, |all| Ok(all.into_iter().map(DocumentFormat::from).collect()))?;
+                converted(answer, |formats| Ok(formats.into_iter().map(DocumentFormat::from).collect()))?;
             for format in &mut listing.formats {
                 format.name = quoted(&format.name, 100);
             }
@@ -191,13 +192,13 @@ impl ContractExports for InstanceExports {
     ) -> GuestResult<Vec<PromptMessage>> {
         let (prompts, params) = (self.prompts(store)?, params(store));
         let answer = prompts.call_get(&mut *store, &params, &name, &arguments).await;
-        converted(answer, |made| messages(made, &store.data().budget))
+        converted(answer, |prompt_messages| messages(prompt_messages, &store.data().budget))
     }
 
     async fn complete(&self, store: &mut Store<State>, typed: CompletionRequest) -> GuestResult<Completions> {
         let (completion, params) = (self.completion(store)?, params(store));
         let answer = completion.call_complete(&mut *store, &params, &typed.into()).await;
-        converted(answer, |made| Ok(made.into()))
+        converted(answer, |completions| Ok(completions.into()))
     }
 }
 

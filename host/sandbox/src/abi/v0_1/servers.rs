@@ -98,8 +98,8 @@ impl wit::Host for State {
         limit: u32,
     ) -> Result<Vec<wit::Alternative>, Fault> {
         let reach = self.capabilities.server_access()?;
-        let found = reach.alternatives(&server, &tool, error.as_deref(), within(limit)).await?;
-        Ok(found.into_iter().map(Into::into).collect())
+        let alternatives = reach.alternatives(&server, &tool, error.as_deref(), within(limit)).await?;
+        Ok(alternatives.into_iter().map(Into::into).collect())
     }
 
     async fn related(
@@ -155,7 +155,7 @@ impl From<ServerWithTools> for wit::Server {
 
 impl From<ServerTool> for wit::ServerTool {
     fn from(tool: ServerTool) -> Self {
-        let ServerTool { entry, known } = tool;
+        let ServerTool { entry, known: known_tool } = tool;
         let schema = |schema: &Map<String, Value>| Value::Object(schema.clone()).to_string();
         let spec = &entry.spec;
         Self {
@@ -170,8 +170,8 @@ impl From<ServerTool> for wit::ServerTool {
             idempotent: spec.idempotent,
             additive: spec.additive,
             open_world: spec.open_world,
-            category: known.as_ref().map_or(NO_CATEGORY, |known| known.category).to_owned(),
-            last_schema_change: known.and_then(|known| known.last_change),
+            category: known_tool.as_ref().map_or(NO_CATEGORY, |known_tool| known_tool.category).to_owned(),
+            last_schema_change: known_tool.and_then(|known_tool| known_tool.last_change),
         }
     }
 }

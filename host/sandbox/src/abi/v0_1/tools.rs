@@ -70,7 +70,11 @@ impl From<outcome::FaultKind> for types::FaultKind {
 pub(super) fn listing(manifest: types::Manifest, budget: &ByteBudget) -> Result<Listing, InvalidValue> {
     let mut reader = JsonReader::new(budget);
     let params_schema = Arc::new(object(&mut reader, &manifest.params_schema, "params-schema")?);
-    let tools = manifest.tools.into_iter().map(|each| tool(&mut reader, each)).collect::<Result<_, _>>()?;
+    let tools = manifest
+        .tools
+        .into_iter()
+        .map(|declaration| tool(&mut reader, declaration))
+        .collect::<Result<_, _>>()?;
     Ok(Listing {
         name: manifest.name,
         version: manifest.version,
@@ -82,7 +86,7 @@ pub(super) fn listing(manifest: types::Manifest, budget: &ByteBudget) -> Result<
 }
 
 fn tool(reader: &mut JsonReader, tool: types::Tool) -> Result<Arc<ToolSpec>, InvalidValue> {
-    let named = |what: &str| format!("{what} of tool '{}'", gatehouse_core::names::quoted(&tool.name, 64));
+    let named = |field: &str| format!("{field} of tool '{}'", gatehouse_core::names::quoted(&tool.name, 64));
     let input_schema = Arc::new(object(reader, &tool.input_schema, &named("input-schema"))?);
     let output_schema = tool
         .output_schema
@@ -115,11 +119,11 @@ pub(super) fn reply(reply: types::Reply, budget: &ByteBudget) -> Result<outcome:
         content: reply
             .content
             .into_iter()
-            .map(|each| content(&mut reader, each))
+            .map(|block| content(&mut reader, block))
             .collect::<Result<_, _>>()?,
         structured: reply
             .structured
-            .map(|text| reader.parse(&text).map_err(|why| format!("structured reply {why}")))
+            .map(|text| reader.parse(&text).map_err(|reason| format!("structured reply {reason}")))
             .transpose()?,
         is_error: reply.is_error,
         meta: reply.meta.map(|text| object(&mut reader, &text, "meta of the reply")).transpose()?,

@@ -37,13 +37,13 @@ impl ServerAccess<'_> {
         let places = self.places().await?;
         let candidates =
             FallbackSearch { index, ledger, may_call: &may_call, resolve_spec: &as_called, places };
-        let found = fallback::alternatives(candidates, &failed, now, limit).await?;
+        let fallbacks = fallback::alternatives(candidates, &failed, now, limit).await?;
         let mut alternatives = Vec::new();
-        for one in found {
+        for alternative in fallbacks {
             // The server's current listing overrides the index, because a call would use it.
-            let listed = self.listed(&one.id).await?;
+            let listed = self.listed(&alternative.id).await?;
             let fits = |now: &Arc<ToolEntry>| now.spec.effect <= entry.spec.effect;
-            alternatives.extend(listed.filter(fits).map(|now| (one, now)));
+            alternatives.extend(listed.filter(fits).map(|now| (alternative, now)));
         }
         Ok(alternatives)
     }

@@ -234,9 +234,10 @@ async fn what_the_preset_hides_leaves_no_trace() {
     let (ports, catalog) = (with_host(&Arc::default()), catalog());
     let reach = reach(&ports, &catalog);
     let servers = reach.servers().await.expect("servers");
-    let told: Vec<_> = servers.iter().map(|one| (&*one.status.name, one.tool_count)).collect();
-    assert_eq!(told, [("git", Some(1)), ("new", None)]);
-    let errors = servers.iter().map(|one| one.status.last_error.as_deref());
+    let tool_counts: Vec<_> =
+        servers.iter().map(|server| (&*server.status.name, server.tool_count)).collect();
+    assert_eq!(tool_counts, [("git", Some(1)), ("new", None)]);
+    let errors = servers.iter().map(|server| server.status.last_error.as_deref());
     let expected = [Some("left out 1 item; `gatehouse servers status` says why"), None];
     assert_eq!(errors.collect::<Vec<_>>(), expected);
     let names = |tools: Vec<ServerTool>| {
@@ -249,10 +250,10 @@ async fn what_the_preset_hides_leaves_no_trace() {
     assert_eq!(hits, ["status"]);
     assert_eq!(found.note.as_deref(), Some("Still starting: new; search again in a moment."));
     let metrics = reach.metrics(MetricsFilter::default()).await.expect("metrics");
-    let counted: Vec<_> = metrics.iter().map(|one| (one.source.kind(), one.tool.as_str())).collect();
+    let counted: Vec<_> = metrics.iter().map(|row| (row.source.kind(), row.tool.as_str())).collect();
     assert_eq!(counted, [("server", "held"), ("server", "status")]);
     let related = reach.related("git", "status", 9).await.expect("related");
-    assert!(related.iter().all(|one| ["held", "status"].contains(&one.tool.as_str())), "{related:?}");
+    assert!(related.iter().all(|tool| ["held", "status"].contains(&tool.tool.as_str())), "{related:?}");
     let alternatives = reach.alternatives("git", "status", None, 9).await.expect("alternatives");
     assert!(alternatives.is_empty(), "a quarantined tool is not an alternative");
 }

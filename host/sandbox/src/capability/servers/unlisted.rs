@@ -45,14 +45,14 @@ pub(super) fn search(catalog: &Catalog, question: &ToolSearchRequest, gate: Opti
         ToolSegment::new(&entry.id.source, &[Arc::clone(&entry.spec)] as &[Arc<ToolSpec>])
     };
     let segments: Vec<ToolSegment> = entries.iter().map(segment).collect();
-    let all: RowSet = (0..segments.len()).collect();
-    let found = search_few(segments.iter().collect(), &all, question);
-    let hits = found.tools.into_iter().filter_map(|found| {
-        let entry = entries.get(found.tool)?;
+    let rows: RowSet = (0..segments.len()).collect();
+    let matches = search_few(segments.iter().collect(), &rows, question);
+    let hits = matches.tools.into_iter().filter_map(|hit| {
+        let entry = entries.get(hit.tool)?;
         let (id, spec) = (entry.id.clone(), Arc::clone(&entry.spec));
-        Some((ToolHit { id, spec, score: found.score, fit: found.fit }, Arc::clone(entry)))
+        Some((ToolHit { id, spec, score: hit.score, fit: hit.fit }, Arc::clone(entry)))
     });
-    UnlistedTools { hits: hits.collect(), unmatched_terms: Some(found.unmatched_terms) }
+    UnlistedTools { hits: hits.collect(), unmatched_terms: Some(matches.unmatched_terms) }
 }
 
 /// Searches the `allowed` of a few items in memory. Returns those that fit.
@@ -62,15 +62,15 @@ pub(super) fn search_few(
     question: &ToolSearchRequest,
 ) -> ToolMatches {
     let items = ToolSegments::new(segments);
-    let asked = [ToolQuery::new(&question.query, Vec::new())];
+    let queries = [ToolQuery::new(&question.query, Vec::new())];
     let (limit, min_score) = (question.limit, question.min_score);
-    let mut found = items.search(&ToolSearch { queries: &asked, allowed, limit, min_score });
+    let mut matches = items.search(&ToolSearch { queries: &queries, allowed, limit, min_score });
     // With so few items a single word means little: most of the query has to match.
     let words = question.query.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 2).count();
-    let about_them = found.unmatched_terms.len() * 3 <= words;
+    let about_them = matches.unmatched_terms.len() * 3 <= words;
     let fits = |fit| matches!(fit, MatchQuality::Names | MatchQuality::Good);
-    found.tools.retain(|found| about_them && fits(found.fit));
-    found
+    matches.tools.retain(|hit| about_them && fits(hit.fit));
+    matches
 }
 
 /// Skills that one search names.
@@ -85,21 +85,21 @@ pub(super) fn fitting_skills(
     question: &ToolSearchRequest,
     server: Option<&str>,
 ) -> Option<String> {
-    let all = &catalog.resources_and_prompts;
+    let resources_and_prompts = &catalog.resources_and_prompts;
     let of_server =
         |id: &SourceId| server.is_none_or(|server| matches!(id, SourceId::Server(name) if **name == *server));
-    let skills: Vec<(&SourceId, &Skill)> = all.skills_by_source().collect();
+    let skills: Vec<(&SourceId, &Skill)> = resources_and_prompts.skills_by_source().collect();
     let is_meant = |(id, skill): &(&SourceId, &Skill)| of_server(id) && skill.uri.len() <= MAX_URI;
     let meant: RowSet = (0..skills.len()).filter(|place| is_meant(&skills[*place])).collect();
     if !skills.iter().any(is_meant) {
         return None;
     }
     let question = ToolSearchRequest { limit: MAX_SKILLS, ..question.clone() };
-    let found = search_few(vec![all.skill_index()], &meant, &question);
+    let matches = search_few(vec![resources_and_prompts.skill_index()], &meant, &question);
     let line = |(_, skill): &(&SourceId, &Skill)| {
         format!("{}: {}", quoted(&skill.uri, MAX_URI), quoted(skill.description(), 200))
     };
-    let lines = found.tools.iter().filter_map(|found| skills.get(found.tool));
+    let lines = matches.tools.iter().filter_map(|hit| skills.get(hit.tool));
     let lines: Vec<String> = lines.map(line).collect();
     (!lines.is_empty()).then(|| format!("Skills to read first:\n{}", lines.join("\n")))
 }

@@ -24,15 +24,15 @@ impl ServerAccess<'_> {
     /// that it may call, or have not listed any yet.
     pub(super) async fn statuses(&self) -> Result<Vec<ServerStatus>, Fault> {
         let servers = &self.ports.servers;
-        let mut all = servers.status();
-        all.retain(|server| self.catalog.server_tools.allows_server(server));
+        let mut statuses = servers.status();
+        statuses.retain(|server| self.catalog.server_tools.allows_server(server));
         if !self.catalog.server_tools.is_restricted() {
-            return Ok(all);
+            return Ok(statuses);
         }
         let mut visible = Vec::new();
-        for status in all {
-            let known = servers.known(&status.name).await?;
-            if known.is_none_or(|listed| !self.catalog.server_tools.callable(&listed).is_empty()) {
+        for status in statuses {
+            let listing = servers.known(&status.name).await?;
+            if listing.is_none_or(|listed| !self.catalog.server_tools.callable(&listed).is_empty()) {
                 visible.push(status);
             }
         }
@@ -107,14 +107,14 @@ impl ServerAccess<'_> {
         let now = self.callable_specs(servers.known(server).await?);
         let mut counted = RefreshReport { failed: report.failed, ..RefreshReport::default() };
         for spec in &now {
-            match before.iter().find(|known| known.name == spec.name) {
+            match before.iter().find(|old_spec| old_spec.name == spec.name) {
                 None => counted.added += 1,
-                Some(known) if known == spec => counted.unchanged += 1,
+                Some(old_spec) if old_spec == spec => counted.unchanged += 1,
                 Some(_) => counted.updated += 1,
             }
         }
-        let is_gone = |known: &&Arc<ToolSpec>| !now.iter().any(|spec| spec.name == known.name);
-        counted.removed = before.iter().filter(is_gone).count() as u32;
+        let is_removed = |old_spec: &&Arc<ToolSpec>| !now.iter().any(|spec| spec.name == old_spec.name);
+        counted.removed = before.iter().filter(is_removed).count() as u32;
         counted.embeddings = counted.added + counted.updated;
         Ok(counted)
     }

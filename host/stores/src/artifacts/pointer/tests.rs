@@ -26,7 +26,7 @@ fn values_are_given_as_they_stand() {
 
 #[test]
 fn a_missing_value_is_reported_with_the_depth_reached() {
-    for (pointer, told) in [
+    for (pointer, expected) in [
         ("/nope/x", "the whole value is an object with the keys 'items', 'a/b', 'k', 'k'"),
         ("/items/4", "'/items' is an array of 4 values, indexes 0 to 3"),
         ("/items/00", "'/items' is an array of 4 values, indexes 0 to 3"),
@@ -38,7 +38,7 @@ fn a_missing_value_is_reported_with_the_depth_reached() {
         ("/k/gone", "'/k' is an object with the keys 'b', 'a'"),
     ] {
         let message = at(pointer).expect_err(pointer);
-        assert_eq!(message, format!("'{pointer}' not found: {told}"));
+        assert_eq!(message, format!("'{pointer}' not found: {expected}"));
     }
     let many: String = (0..30).map(|n| format!(r#""k{n}":1,"#)).collect();
     let fault = find(&format!("{{{}}}", many.trim_end_matches(',')), "/x").expect_err("missing");

@@ -77,9 +77,9 @@ pub(super) async fn info(
         let artifact = from_row(row)?.artifact();
         Ok((artifact.id.clone(), artifact))
     };
-    let found: HashMap<String, Artifact> =
+    let artifacts: HashMap<String, Artifact> =
         db.all(&sql, &[&scope.owner, &scope.now, &stored_ids], by_id).await?;
-    Ok(ids.iter().map(|id| found.get(id).cloned()).collect())
+    Ok(ids.iter().map(|id| artifacts.get(id).cloned()).collect())
 }
 
 /// Returns what an owner holds, without what has expired.
@@ -88,8 +88,8 @@ pub(super) async fn live_holding(db: &PostgresSession, scope: &OwnerScope) -> Re
         "SELECT count(*), coalesce(sum(t.size), 0)::bigint FROM gatehouse.artifact a
             JOIN gatehouse.artifact_text t ON t.number = a.text WHERE {NOT_EXPIRED}"
     );
-    let found: Vec<_> = db.all(&sql, &[&scope.owner, &scope.now], holding).await?;
-    Ok(found.first().copied().unwrap_or_default())
+    let holdings: Vec<_> = db.all(&sql, &[&scope.owner, &scope.now], holding).await?;
+    Ok(holdings.first().copied().unwrap_or_default())
 }
 
 /// Returns what each owner holds, sorted by name.
@@ -140,30 +140,36 @@ pub(super) async fn text(
     id: &str,
     span: ArtifactSpan,
 ) -> Result<Option<PackedText>> {
-    let Some(found) = find_live(db, scope, id).await? else { return Ok(None) };
+    let Some(stored_artifact) = find_live(db, scope, id).await? else { return Ok(None) };
     let start = |row: &Row| Ok(BlockStart { characters: column(row, 0)?, line_feeds: column(row, 1)? });
     let starts = "SELECT characters_before, feeds_before FROM gatehouse.artifact_block WHERE text = $1 ORDER BY position";
-    let wanted = span.blocks(&db.all::<_, Vec<_>>(starts, &[&found.text], start).await?);
-    let (from, to) = (wanted.start as i64, wanted.end as i64);
+    let block_range = span.blocks(&db.all::<_, Vec<_>>(starts, &[&stored_artifact.text], start).await?);
+    let (from, to) = (block_range.start as i64, block_range.end as i64);
     let blocks = "SELECT characters_before, feeds_before, size, digest, packed FROM gatehouse.artifact_block
          WHERE text = $1 AND position >= $2 AND position < $3 ORDER BY position";
     let block = |row: &Row| {
         let (size, digest, packed) = (column(row, 2)?, column(row, 3)?, column(row, 4)?);
         Ok(TextBlock { start: start(row)?, size, digest, packed })
     };
-    let blocks = db.all(blocks, &[&found.text, &from, &to], block).await?;
+    let blocks = db.all(blocks, &[&stored_artifact.text, &from, &to], block).await?;
     let text = "SELECT digest, characters FROM gatehouse.artifact_text WHERE number = $1";
-    let row = db.one(text, &[&found.text]).await?;
+    let row = db.one(text, &[&stored_artifact.text]).await?;
     let (digest, characters) = (column(&row, 0)?, column(&row, 1)?);
-    Ok(Some(PackedText { digest, size: found.size, lines: found.lines, characters, blocks }))
+    Ok(Some(PackedText {
+        digest,
+        size: stored_artifact.size,
+        lines: stored_artifact.lines,
+        characters,
+        blocks,
+    }))
 }
 
 pub(super) async fn texts_to_embed(db: &PostgresSession, keys: &[String]) -> Result<Vec<Option<String>>> {
     let numbers: Vec<i64> = keys.iter().map(|key| item_number(key)).collect();
     let sql = format!("{SELECT_ARTIFACT} WHERE a.number = ANY($1)");
     let text = |row: &Row| {
-        let found = from_row(row)?;
-        Ok((found.number, found.row.text_to_embed()))
+        let stored_artifact = from_row(row)?;
+        Ok((stored_artifact.number, stored_artifact.row.text_to_embed()))
     };
     let texts: HashMap<i64, Option<String>> = db.all(&sql, &[&numbers], text).await?;
     Ok(numbers.iter().map(|number| texts.get(number).cloned().flatten()).collect())

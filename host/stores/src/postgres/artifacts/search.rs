@@ -23,17 +23,17 @@ pub(super) async fn candidates(
     question: &ArtifactQuestion,
     vectors: &VectorSearch<'_>,
 ) -> Result<ArtifactCandidates> {
-    let near = vectors.query();
+    let vector_query = vectors.query();
     let scores = by_words(db, question).await?;
-    let distances = match near {
-        Some(near) => by_vector(db, question, near).await?,
+    let distances = match vector_query {
+        Some(vector_query) => by_vector(db, question, vector_query).await?,
         None => HashMap::new(),
     };
     let pool = question.pool;
     let mut numbers = best(&scores, pool, |score| -score);
     numbers.extend(best(&distances, pool, |distance| *distance));
     let foreign: HashMap<i64, &NearestItem> =
-        question.near.iter().map(|near| (item_number(&near.key), near)).collect();
+        question.near.iter().map(|item| (item_number(&item.key), item)).collect();
     numbers.extend(foreign.keys());
     numbers.sort_unstable();
     numbers.dedup();
@@ -41,17 +41,17 @@ pub(super) async fn candidates(
     let rows = db.rows(&sql, &[&question.scope.owner, &question.scope.now, &numbers]).await?;
     let mut candidates = Vec::with_capacity(rows.len());
     for row in &rows {
-        let found = from_row(row)?;
-        let bm25 = scores.get(&found.number).copied().unwrap_or(0.0);
-        let own = distances.get(&found.number).map(|distance| (1.0 - distance) as f32);
-        let foreign = || foreign.get(&found.number)?.cosine_if_current(&found.row);
-        let cosine = own.or_else(foreign);
-        let (body, artifact) = (found.row.body(), found.artifact());
+        let stored_artifact = from_row(row)?;
+        let bm25 = scores.get(&stored_artifact.number).copied().unwrap_or(0.0);
+        let own_cosine = distances.get(&stored_artifact.number).map(|distance| (1.0 - distance) as f32);
+        let foreign = || foreign.get(&stored_artifact.number)?.cosine_if_current(&stored_artifact.row);
+        let cosine = own_cosine.or_else(foreign);
+        let (body, artifact) = (stored_artifact.row.body(), stored_artifact.artifact());
         let scored = ScoredCandidate { key: artifact.id.clone(), name: NameMatch::No, bm25, cosine };
         candidates.push(ArtifactCandidate { scored, artifact, body });
     }
     let without_vector = match vectors {
-        VectorSearch::Query(near) => without_vector(db, question, near).await?,
+        VectorSearch::Query(vector_query) => without_vector(db, question, vector_query).await?,
         VectorSearch::NoVectors => candidates.len().max(1),
         VectorSearch::WordsOnly(_) => 0,
     };
@@ -77,14 +77,14 @@ fn scope(owner: &str) -> String {
 /// Returns the scores of the artifacts that contain words of the question.
 async fn by_words(db: &PostgresSession, question: &ArtifactQuestion) -> Result<HashMap<i64, f64>> {
     let (owner, now) = (&question.scope.owner, &question.scope.now);
-    let all =
+    let totals_sql =
         format!("SELECT count(*), coalesce(sum(length), 0) FROM gatehouse.artifact a WHERE {NOT_EXPIRED}");
-    let row = db.one(&all, &[owner, now]).await?;
-    let (all, length): (i64, i64) = (column(&row, 0)?, column(&row, 1)?);
-    let length = (length as f64 / all.max(1) as f64).max(1.0);
+    let row = db.one(&totals_sql, &[owner, now]).await?;
+    let (total, length): (i64, i64) = (column(&row, 0)?, column(&row, 1)?);
+    let length = (length as f64 / total.max(1) as f64).max(1.0);
     let forms = forms(&question.query);
-    let asked: Vec<&str> = forms.iter().map(|form| form.form.as_str()).collect();
-    if asked.is_empty() {
+    let form_texts: Vec<&str> = forms.iter().map(|form| form.form.as_str()).collect();
+    if form_texts.is_empty() {
         return Ok(HashMap::new());
     }
     let frequencies = format!(
@@ -92,8 +92,8 @@ async fn by_words(db: &PostgresSession, question: &ArtifactQuestion) -> Result<H
                 WHERE a.terms @@ ($4::text::tsquery && to_tsquery('gatehouse.words', form)) AND {NOT_EXPIRED})
          FROM unnest($3::text[]) WITH ORDINALITY AS asked (form, place) ORDER BY place"
     );
-    let frequencies: Vec<i64> = db.column(&frequencies, &[owner, now, &asked, &scope(owner)]).await?;
-    let WeightedForms { forms, weights, .. } = WeightedForms::new(&forms, &frequencies, all);
+    let frequencies: Vec<i64> = db.column(&frequencies, &[owner, now, &form_texts, &scope(owner)]).await?;
+    let WeightedForms { forms, weights, .. } = WeightedForms::new(&forms, &frequencies, total);
     if forms.is_empty() {
         return Ok(HashMap::new());
     }
@@ -114,7 +114,7 @@ async fn by_words(db: &PostgresSession, question: &ArtifactQuestion) -> Result<H
 async fn by_vector(
     db: &PostgresSession,
     question: &ArtifactQuestion,
-    near: &PgvectorQuery<'_>,
+    vector_query: &PgvectorQuery<'_>,
 ) -> Result<HashMap<i64, f64>> {
     // Expired artifacts are excluded as a set: a join per row would take quadratic time.
     let sql = format!(
@@ -123,9 +123,9 @@ async fn by_vector(
             FROM ({} AND v.key >= $5 AND v.key < $8 OFFSET 0) near
          ) near WHERE number NOT IN (SELECT number FROM gatehouse.artifact WHERE owner = $6 AND expires <= $7)
          ORDER BY distance, number LIMIT $10",
-        near.distances()
+        vector_query.distances()
     );
-    let [vector, corpus, model, dimension] = near.values();
+    let [vector, corpus, model, dimension] = vector_query.values();
     let (owner, now) = (&question.scope.owner, &question.scope.now);
     let (from, to) = item_range(owner);
     let length = i32::try_from(from.len() + 1).unwrap_or(i32::MAX);
@@ -137,9 +137,9 @@ async fn by_vector(
 async fn without_vector(
     db: &PostgresSession,
     question: &ArtifactQuestion,
-    near: &PgvectorQuery<'_>,
+    vector_query: &PgvectorQuery<'_>,
 ) -> Result<usize> {
-    let [_, corpus, model, dimension] = near.values();
+    let [_, corpus, model, dimension] = vector_query.values();
     let (from, to) = item_range(&question.scope.owner);
     let sql = "SELECT count(*) FROM gatehouse.item i WHERE i.corpus = $1 AND i.key >= $2 AND i.key < $3
             AND NOT EXISTS (SELECT 1 FROM gatehouse.item_vector v

@@ -41,9 +41,9 @@ pub(super) async fn put(db: &PostgresSession, new: NewArtifact, limits: &Artifac
         }
         None => insert(db, &scope, number, &text.digest, row).await?,
     };
-    let found = read::one(db, "a.number = $1", &[&artifact]).await?;
-    let found =
-        found.ok_or_else(|| StoreError::InvalidValue("the artifact vanished during the write".into()))?;
+    let stored_artifact = read::one(db, "a.number = $1", &[&artifact]).await?;
+    let stored_artifact = stored_artifact
+        .ok_or_else(|| StoreError::InvalidValue("the artifact vanished during the write".into()))?;
     if owner_limit.is_some() {
         read::live_holding(db, &scope).await?.check(owner_limit)?;
     }
@@ -51,7 +51,7 @@ pub(super) async fn put(db: &PostgresSession, new: NewArtifact, limits: &Artifac
         sweep(db, scope.now, i64::MAX).await?;
         make_room(db, &scope.owner, limits).await?;
     }
-    Ok(found.artifact())
+    Ok(stored_artifact.artifact())
 }
 
 /// Deletes artifacts of owners that hold more than this one, until the store fits. Those that expire first go first.
@@ -78,11 +78,11 @@ async fn make_room(db: &PostgresSession, owner: &str, limits: &ArtifactLimits) -
 /// Deletes all artifacts of an owner and returns their number.
 pub(super) async fn erase(db: &PostgresSession, owner: &str) -> Result<u64> {
     let sql = format!("{} WHERE a.owner = $1", read::SELECT_ARTIFACT);
-    let all: Vec<StoredArtifact<String>> = db.all(&sql, &[&owner], read::from_row).await?;
-    let texts: Vec<i64> = all.iter().map(|found| found.text).collect();
-    remove(db, &all).await?;
+    let artifacts: Vec<StoredArtifact<String>> = db.all(&sql, &[&owner], read::from_row).await?;
+    let texts: Vec<i64> = artifacts.iter().map(|artifact| artifact.text).collect();
+    remove(db, &artifacts).await?;
     forget_texts(db, &texts).await?;
-    Ok(all.len() as u64)
+    Ok(artifacts.len() as u64)
 }
 
 pub(super) async fn change(
@@ -109,7 +109,7 @@ pub(super) async fn delete(db: &PostgresSession, scope: &OwnerScope, id: &str) -
 pub(super) async fn sweep(db: &PostgresSession, now: i64, limit: i64) -> Result<u64> {
     let sql = format!("{} WHERE a.expires <= $1 LIMIT $2", read::SELECT_ARTIFACT);
     let over: Vec<StoredArtifact<String>> = db.all(&sql, &[&now, &limit], read::from_row).await?;
-    let texts: Vec<i64> = over.iter().map(|found| found.text).collect();
+    let texts: Vec<i64> = over.iter().map(|artifact| artifact.text).collect();
     remove(db, &over).await?;
     forget_texts(db, &texts).await?;
     Ok(over.len() as u64)
@@ -117,8 +117,8 @@ pub(super) async fn sweep(db: &PostgresSession, now: i64, limit: i64) -> Result<
 
 /// Stores a text unless it exists, and returns its number.
 async fn put_text(db: &PostgresSession, text: &PackedText) -> Result<i64> {
-    let known = "SELECT number FROM gatehouse.artifact_text WHERE digest = $1";
-    if let Some(row) = db.query_opt(known, &[&text.digest]).await? {
+    let select = "SELECT number FROM gatehouse.artifact_text WHERE digest = $1";
+    if let Some(row) = db.query_opt(select, &[&text.digest]).await? {
         return column(&row, 0);
     }
     let insert = "INSERT INTO gatehouse.artifact_text (digest, size, lines, characters, packed)
@@ -206,10 +206,11 @@ async fn store(db: &PostgresSession, number: i64, owner: &str, row: &ArtifactRow
 }
 
 /// Deletes artifacts but not their texts.
-async fn remove(db: &PostgresSession, found: &[StoredArtifact<String>]) -> Result<()> {
-    let keys: Vec<String> = found.iter().map(|found| item_key(&found.owner, found.number)).collect();
+async fn remove(db: &PostgresSession, artifacts: &[StoredArtifact<String>]) -> Result<()> {
+    let keys: Vec<String> =
+        artifacts.iter().map(|artifact| item_key(&artifact.owner, artifact.number)).collect();
     vectors::remove_items(db, ARTIFACTS, &keys).await?;
-    let numbers: Vec<i64> = found.iter().map(|found| found.number).collect();
+    let numbers: Vec<i64> = artifacts.iter().map(|artifact| artifact.number).collect();
     db.run("DELETE FROM gatehouse.artifact WHERE number = ANY($1)", &[&numbers]).await?;
     Ok(())
 }

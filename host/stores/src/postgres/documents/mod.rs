@@ -52,12 +52,13 @@ pub(crate) struct DetectedTables {
 impl DetectedTables {
     pub(crate) fn new(config: PostgresDocumentsConfig) -> Self {
         let PostgresDocumentsConfig { server, tables: configured, tokens } = config;
-        let own = PostgresServer::new(SUBJECT, server.clone(), ServerTables::Own(migrations::DOCUMENTS));
-        let existing = PostgresServer::new(SUBJECT, server, ServerTables::Foreign);
+        let own_server =
+            PostgresServer::new(SUBJECT, server.clone(), ServerTables::Own(migrations::DOCUMENTS));
+        let existing_server = PostgresServer::new(SUBJECT, server, ServerTables::Foreign);
         Self {
             configured,
-            own: Arc::new(OwnTables::new(own)),
-            existing: Arc::new(ExistingTables::new(existing, tokens)),
+            own: Arc::new(OwnTables::new(own_server)),
+            existing: Arc::new(ExistingTables::new(existing_server, tokens)),
             found: Mutex::default(),
         }
     }
@@ -67,15 +68,15 @@ impl DetectedTables {
     }
 
     async fn use_own(&self) -> Result<bool, Fault> {
-        let known = *lock(&self.found);
-        match (self.configured, known) {
+        let cached_answer = *lock(&self.found);
+        match (self.configured, cached_answer) {
             (DocumentTables::Own, _) => Ok(true),
             (DocumentTables::Existing, _) => Ok(false),
-            (DocumentTables::Detect, Some(own)) => Ok(own),
+            (DocumentTables::Detect, Some(uses_own)) => Ok(uses_own),
             (DocumentTables::Detect, None) => {
-                let own = !self.existing.has_only_existing().await?;
-                *lock(&self.found) = Some(own);
-                Ok(own)
+                let uses_own = !self.existing.has_only_existing().await?;
+                *lock(&self.found) = Some(uses_own);
+                Ok(uses_own)
             }
         }
     }

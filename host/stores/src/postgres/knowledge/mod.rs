@@ -79,7 +79,7 @@ impl PageEngine for PostgresEngine {
 
     async fn domains(&self, among: Option<Vec<String>>) -> Result<Vec<String>, Fault> {
         let among: Option<Vec<String>> =
-            among.map(|among| among.iter().map(|one| storable(one).into_owned()).collect());
+            among.map(|among| among.iter().map(|domain| storable(domain).into_owned()).collect());
         let sql = "SELECT DISTINCT key FROM gatehouse.domain WHERE $1::text[] IS NULL OR key = ANY($1) ORDER BY key";
         self.server.read_with(async |db| db.column(sql, &[&among]).await).await
     }

@@ -64,12 +64,12 @@ pub(super) async fn pages(db: &PostgresSession, ids: &[String]) -> Result<Vec<Op
     let sql = format!("SELECT {COLUMNS} FROM {PAGES} WHERE p.key = ANY($1)");
     let records: Vec<(i64, PageRecord)> = db.all(&sql, &[&keys], record).await?;
     let numbers: Vec<i64> = records.iter().map(|(number, _)| *number).collect();
-    let mut near = neighbors(db, &numbers).await?;
-    let mut found = HashMap::new();
+    let mut page_neighbors = neighbors(db, &numbers).await?;
+    let mut pages = HashMap::new();
     for (number, record) in records {
-        found.insert(record.key(), record.into_page(near.remove(&number).unwrap_or_default()));
+        pages.insert(record.key(), record.into_page(page_neighbors.remove(&number).unwrap_or_default()));
     }
-    Ok(keys.iter().map(|key| found.remove(key)).collect())
+    Ok(keys.iter().map(|key| pages.remove(key)).collect())
 }
 
 /// Returns existing pages one link away from each page. An edge declared several times, or from both ends, appears
@@ -82,7 +82,7 @@ async fn neighbors(db: &PostgresSession, numbers: &[i64]) -> Result<HashMap<i64,
          SELECT own.number, l.kept, l.inverse, p.id, p.title
             FROM gatehouse.page own JOIN gatehouse.link l ON l.target_key = own.key
             JOIN gatehouse.page p ON p.number = l.page WHERE own.number = ANY($1)";
-    let mut near: HashMap<i64, Vec<PageNeighbor>> = HashMap::new();
+    let mut by_page: HashMap<i64, Vec<PageNeighbor>> = HashMap::new();
     for row in db.rows(sql, &[&numbers]).await? {
         let neighbour = PageNeighbor {
             edge: column(&row, 1)?,
@@ -90,9 +90,12 @@ async fn neighbors(db: &PostgresSession, numbers: &[i64]) -> Result<HashMap<i64,
             id: column(&row, 3)?,
             title: column(&row, 4)?,
         };
-        near.entry(column(&row, 0)?).or_default().push(neighbour);
+        by_page.entry(column(&row, 0)?).or_default().push(neighbour);
     }
-    Ok(near.into_iter().map(|(number, near)| (number, PageNeighbor::deduplicate(near))).collect())
+    Ok(by_page
+        .into_iter()
+        .map(|(number, neighbors)| (number, PageNeighbor::deduplicate(neighbors)))
+        .collect())
 }
 
 /// Returns the heads of the pages in scope, by id.

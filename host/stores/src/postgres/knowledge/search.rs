@@ -59,30 +59,36 @@ pub(super) async fn candidates(
     question: &PageQuestion,
     vectors: &VectorSearch<'_>,
 ) -> Result<PageCandidates> {
-    let asked = SqlQuestion::new(question);
-    let words = weigh_terms(db, &asked).await?;
-    let near = vectors.query();
-    let (by_words, by_name, by_vector) =
-        try_join3(by_words(db, &asked, &words), by_name(db, &asked), by_vector(db, &asked, near)).await?;
+    let sql_question = SqlQuestion::new(question);
+    let words = weigh_terms(db, &sql_question).await?;
+    let vector_query = vectors.query();
+    let (by_words, by_name, by_vector) = try_join3(
+        by_words(db, &sql_question, &words),
+        by_name(db, &sql_question),
+        by_vector(db, &sql_question, vector_query),
+    )
+    .await?;
     let mut numbers = [by_words, by_name.keys().copied().collect(), by_vector].concat();
     numbers.sort_unstable();
     numbers.dedup();
     let without_vector = match vectors {
-        VectorSearch::Query(near) => words.total.saturating_sub(near.count_known(db).await? as usize),
+        VectorSearch::Query(vector_query) => {
+            words.total.saturating_sub(vector_query.count_known(db).await? as usize)
+        }
         VectorSearch::NoVectors => words.total,
         VectorSearch::WordsOnly(_) => 0,
     };
     Ok(PageCandidates {
-        scored: score_candidates(db, &words, &by_name, near, &numbers).await?,
+        scored: score_candidates(db, &words, &by_name, vector_query, &numbers).await?,
         without_vector,
         unmatched_terms: words.matching.unmatched,
-        notes: vectors.words_only_reason().map(|why| words_only_note(why)).into_iter().collect(),
+        notes: vectors.words_only_reason().map(|reason| words_only_note(reason)).into_iter().collect(),
     })
 }
 
 /// Weighs query forms by how many pages contain them. Forms without a match are dropped and reported.
-async fn weigh_terms(db: &PostgresSession, asked: &SqlQuestion<'_>) -> Result<PageQueryTerms> {
-    let forms: Vec<&str> = asked.forms.iter().map(|form| form.form.as_str()).collect();
+async fn weigh_terms(db: &PostgresSession, sql_question: &SqlQuestion<'_>) -> Result<PageQueryTerms> {
+    let forms: Vec<&str> = sql_question.forms.iter().map(|form| form.form.as_str()).collect();
     let sql = "SELECT (SELECT count(*) FROM gatehouse.page_text t WHERE t.terms @@ to_tsquery('gatehouse.words', form)),
             (SELECT count(*) FROM gatehouse.page),
             (SELECT coalesce(avg(length), 0)::float8 FROM gatehouse.page)
@@ -94,7 +100,7 @@ async fn weigh_terms(db: &PostgresSession, asked: &SqlQuestion<'_>) -> Result<Pa
         None => (db.value("SELECT count(*) FROM gatehouse.page", &[]).await?, 1.0),
     };
     Ok(PageQueryTerms {
-        matching: WeightedForms::new(&asked.forms, &frequencies, total),
+        matching: WeightedForms::new(&sql_question.forms, &frequencies, total),
         length: f64::max(length, 1.0),
         total: usize::try_from(total).unwrap_or(0),
     })
@@ -109,7 +115,11 @@ fn filtered(types: usize, domains: usize) -> String {
 }
 
 /// Returns the best pages by words, ties by id.
-async fn by_words(db: &PostgresSession, asked: &SqlQuestion<'_>, words: &PageQueryTerms) -> Result<Vec<i64>> {
+async fn by_words(
+    db: &PostgresSession,
+    sql_question: &SqlQuestion<'_>,
+    words: &PageQueryTerms,
+) -> Result<Vec<i64>> {
     if words.matching.forms.is_empty() {
         return Ok(Vec::new());
     }
@@ -125,44 +135,44 @@ async fn by_words(db: &PostgresSession, asked: &SqlQuestion<'_>, words: &PageQue
         score_sql(FORM, LENGTH),
         filtered(4, 5)
     );
-    let SqlQuestion { types, domains, pool, .. } = asked;
+    let SqlQuestion { types, domains, pool, .. } = sql_question;
     let WeightedForms { forms, weights, .. } = &words.matching;
     db.column(&sql, &[forms, weights, &words.length, types, domains, pool]).await
 }
 
 /// Returns pages whose name equals the question or begins with it.
-async fn by_name(db: &PostgresSession, asked: &SqlQuestion<'_>) -> Result<BTreeMap<i64, NameMatch>> {
-    let Some((from, to)) = name_range(&asked.question.name) else { return Ok(BTreeMap::new()) };
+async fn by_name(db: &PostgresSession, sql_question: &SqlQuestion<'_>) -> Result<BTreeMap<i64, NameMatch>> {
+    let Some((from, to)) = name_range(&sql_question.question.name) else { return Ok(BTreeMap::new()) };
     let sql = format!(
         "SELECT p.number, n.key FROM gatehouse.page_name n JOIN gatehouse.page p ON p.number = n.page
          WHERE n.key >= $1 AND n.key < $2 AND {} ORDER BY n.key, p.id LIMIT $5",
         filtered(3, 4)
     );
-    let values: SqlValues<'_> = &[&from, &to, &asked.types, &asked.domains, &MAX_NAME_ROWS];
+    let values: SqlValues<'_> = &[&from, &to, &sql_question.types, &sql_question.domains, &MAX_NAME_ROWS];
     let rows: Vec<(i64, String)> = db.all(&sql, values, |row| Ok((column(row, 0)?, column(row, 1)?))).await?;
-    Ok(name_matches(&asked.question.name, rows))
+    Ok(name_matches(&sql_question.question.name, rows))
 }
 
 /// Returns the nearest pages, ties by id. Scans every vector, so it is exact even with filters.
 async fn by_vector(
     db: &PostgresSession,
-    asked: &SqlQuestion<'_>,
-    near: Option<&PgvectorQuery<'_>>,
+    sql_question: &SqlQuestion<'_>,
+    vector_query: Option<&PgvectorQuery<'_>>,
 ) -> Result<Vec<i64>> {
-    let Some(near) = near else { return Ok(Vec::new()) };
+    let Some(vector_query) = vector_query else { return Ok(Vec::new()) };
     // Look up pages only for filters and ties, not for every vector.
-    let wanted = if asked.types.is_none() && asked.domains.is_none() {
+    let page_filter = if sql_question.types.is_none() && sql_question.domains.is_none() {
         "$5::text[] IS NULL AND $6::text[] IS NULL".to_owned()
     } else {
         format!("v.key IN (SELECT p.key FROM gatehouse.page p WHERE {})", filtered(5, 6))
     };
     let sql = format!(
-        "SELECT p.number FROM ({} AND {wanted} ORDER BY distance FETCH FIRST $7 ROWS WITH TIES) near
+        "SELECT p.number FROM ({} AND {page_filter} ORDER BY distance FETCH FIRST $7 ROWS WITH TIES) near
          JOIN gatehouse.page p ON p.key = near.key ORDER BY near.distance, p.id LIMIT $7",
-        near.distances()
+        vector_query.distances()
     );
-    let [vector, corpus, model, dimension] = near.values();
-    let SqlQuestion { types, domains, pool, .. } = asked;
+    let [vector, corpus, model, dimension] = vector_query.values();
+    let SqlQuestion { types, domains, pool, .. } = sql_question;
     db.column(&sql, &[vector, corpus, model, dimension, types, domains, pool]).await
 }
 
@@ -170,17 +180,17 @@ async fn score_candidates(
     db: &PostgresSession,
     words: &PageQueryTerms,
     by_name: &BTreeMap<i64, NameMatch>,
-    near: Option<&PgvectorQuery<'_>>,
+    vector_query: Option<&PgvectorQuery<'_>>,
     numbers: &[i64],
 ) -> Result<Vec<ScoredCandidate<String>>> {
     let mut cosines: HashMap<i64, f32> = HashMap::new();
-    if let Some(near) = near {
+    if let Some(vector_query) = vector_query {
         let sql = format!(
             "SELECT p.number, 1 - near.distance FROM ({}) near JOIN gatehouse.page p ON p.key = near.key
              WHERE p.number = ANY($5)",
-            near.distances()
+            vector_query.distances()
         );
-        let [vector, corpus, model, dimension] = near.values();
+        let [vector, corpus, model, dimension] = vector_query.values();
         let cosine = |row: &Row| Ok((column(row, 0)?, column::<f64>(row, 1)? as f32));
         cosines = db.all(&sql, &[vector, corpus, model, dimension, &numbers], cosine).await?;
     }
@@ -190,7 +200,7 @@ async fn score_candidates(
         score_sql(FORM, LENGTH)
     );
     let WeightedForms { forms, weights, .. } = &words.matching;
-    let one = |row: &Row| {
+    let candidate = |row: &Row| {
         let number: i64 = column(row, 1)?;
         Ok(ScoredCandidate {
             key: column(row, 0)?,
@@ -199,5 +209,5 @@ async fn score_candidates(
             cosine: cosines.get(&number).copied(),
         })
     };
-    db.all(&sql, &[forms, weights, &words.length, &numbers], one).await
+    db.all(&sql, &[forms, weights, &words.length, &numbers], candidate).await
 }

@@ -46,8 +46,8 @@ pub(super) async fn apply(
 
 async fn write(db: &PostgresSession, plan: &Arc<dyn WritePlan>) -> Result<bool> {
     let scope = plan.run_blocking(|plan| plan.scope()).await?;
-    let found = read::heads(db, &scope).await?;
-    let writes = plan.run_blocking(move |plan| plan.writes(&found)).await?;
+    let heads = read::heads(db, &scope).await?;
+    let writes = plan.run_blocking(move |plan| plan.writes(&heads)).await?;
     let Some(PageWrites { remove, put: pages }) = writes else { return Ok(false) };
     let removed: Vec<String> = remove.iter().map(|id| ids::key(id)).collect();
     remove_items(db, PAGES, &removed).await?;

@@ -148,32 +148,32 @@ pub(super) fn text(
     id: &str,
     span: ArtifactSpan,
 ) -> Result<Option<PackedText>> {
-    let Some(found) = find_live(db, scope, id)? else { return Ok(None) };
+    let Some(stored_artifact) = find_live(db, scope, id)? else { return Ok(None) };
     let start = |row: &Row<'_>| Ok(BlockStart { characters: row.get(0)?, line_feeds: row.get(1)? });
     let starts = "SELECT characters_before, feeds_before FROM text_block WHERE text = ?1 ORDER BY position";
-    let wanted = span.blocks(&db.all::<_, Vec<_>>(starts, [found.text], start)?);
+    let block_range = span.blocks(&db.all::<_, Vec<_>>(starts, [stored_artifact.text], start)?);
     let block = |row: &Row<'_>| {
         Ok(TextBlock { start: start(row)?, size: row.get(2)?, digest: row.get(3)?, packed: row.get(4)? })
     };
     let blocks = db.all(
         "SELECT characters_before, feeds_before, size, digest, packed FROM text_block
          WHERE text = ?1 AND position >= ?2 AND position < ?3 ORDER BY position",
-        params![found.text, wanted.start as i64, wanted.end as i64],
+        params![stored_artifact.text, block_range.start as i64, block_range.end as i64],
         block,
     )?;
     let text = "SELECT digest, characters FROM text WHERE number = ?1";
-    let text = db.first(text, [found.text], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let text = db.first(text, [stored_artifact.text], |row| Ok((row.get(0)?, row.get(1)?)))?;
     Ok(text.map(|(digest, characters)| PackedText {
         digest,
-        size: found.size,
-        lines: found.lines,
+        size: stored_artifact.size,
+        lines: stored_artifact.lines,
         characters,
         blocks,
     }))
 }
 
 pub(super) fn text_to_embed(db: &Connection, key: &str) -> Result<Option<String>> {
-    Ok(by_number(db, item_number(key))?.and_then(|found| found.row.text_to_embed()))
+    Ok(by_number(db, item_number(key))?.and_then(|stored_artifact| stored_artifact.row.text_to_embed()))
 }
 
 /// Returns the used bytes of the file, including uncommitted changes.
@@ -189,9 +189,9 @@ pub(super) fn candidates(
     cache: &VectorCache,
     question: &ArtifactQuestion,
 ) -> Result<ArtifactCandidates> {
-    let mut found = ArtifactCandidates::default();
+    let mut result = ArtifactCandidates::default();
     let scope = &question.scope;
-    let Some(owner) = owner(db, &scope.owner)? else { return Ok(found) };
+    let Some(owner) = owner(db, &scope.owner)? else { return Ok(result) };
     let live = format!("SELECT number FROM artifact a WHERE {LIVE} ORDER BY number");
     let live: Vec<i64> = db.column(&live, params![scope.owner, scope.now])?;
     // The plus makes SQLite look up the words once instead of once per artifact.
@@ -207,26 +207,26 @@ pub(super) fn candidates(
         let without = "SELECT count(*) FROM artifact a JOIN item i ON i.number = a.number WHERE a.owner = ?1
             AND NOT EXISTS (SELECT 1 FROM vector v WHERE v.item = i.number AND v.model = ?2)";
         let model = vectors::model(db, &vector.model)?;
-        found.without_vector = db.value::<i64>(without, params![owner, model])? as usize;
+        result.without_vector = db.value::<i64>(without, params![owner, model])? as usize;
     }
     if let Some((cached, values)) = &cached {
         let close = |cosine: f32| vectors::may_be_near(cosine, !words.scores.is_empty());
-        let near = cached.nearest(values, Some(&live), question.pool).into_iter();
-        numbers.extend(near.filter(|(_, cosine)| close(*cosine)).map(|(number, _)| number));
+        let nearest = cached.nearest(values, Some(&live), question.pool).into_iter();
+        numbers.extend(nearest.filter(|(_, cosine)| close(*cosine)).map(|(number, _)| number));
     }
     let foreign: HashMap<i64, &NearestItem> =
-        question.near.iter().map(|near| (item_number(&near.key), near)).collect();
+        question.near.iter().map(|item| (item_number(&item.key), item)).collect();
     numbers.extend(foreign.keys().filter(|number| live.binary_search(number).is_ok()));
     for number in numbers {
         let Some(stored) = by_number(db, number)? else { continue };
         let bm25 = words.scores.get(&number).copied().unwrap_or(0.0);
         let cosine = match &cached {
             Some((cached, values)) => vectors::cosine(db, cached.model(), number, values)?,
-            None => foreign.get(&number).and_then(|near| near.cosine_if_current(&stored.row)),
+            None => foreign.get(&number).and_then(|item| item.cosine_if_current(&stored.row)),
         };
         let (body, artifact) = (stored.row.body(), stored.artifact());
         let scored = ScoredCandidate { key: artifact.id.clone(), name: NameMatch::No, bm25, cosine };
-        found.candidates.push(ArtifactCandidate { scored, artifact, body });
+        result.candidates.push(ArtifactCandidate { scored, artifact, body });
     }
-    Ok(found)
+    Ok(result)
 }

@@ -48,7 +48,7 @@ pub(super) fn put(db: &Connection, new: NewArtifact, limits: &ArtifactLimits) ->
         }
         None => insert(db, owner, number, &text.digest, row, scope.now)?,
     };
-    let found = read::by_number(db, artifact)?
+    let stored_artifact = read::by_number(db, artifact)?
         .ok_or_else(|| StoreError::InvalidValue("artifact row is missing".into()))?;
     if owner_limit.is_some() {
         read::live_holding(db, &scope)?.check(owner_limit)?;
@@ -57,7 +57,7 @@ pub(super) fn put(db: &Connection, new: NewArtifact, limits: &ArtifactLimits) ->
         while sweep(db, scope.now)? > 0 {}
         make_room(db, owner, limits)?;
     }
-    Ok(found.artifact())
+    Ok(stored_artifact.artifact())
 }
 
 /// Deletes artifacts of owners that hold more than this one, until the store fits. Those that expire first go first.
@@ -68,12 +68,15 @@ fn make_room(db: &Connection, owner: i64, limits: &ArtifactLimits) -> Result<()>
     while let Some(largest) = largest_other(&holdings, owner) {
         let first =
             "SELECT number FROM artifact WHERE owner = ?1 ORDER BY expires IS NULL, expires, number LIMIT 1";
-        let found =
+        let stored_artifact =
             db.find(first, [largest])?.map(|number| read::by_number(db, number)).transpose()?.flatten();
-        let Some(found) = found else { break };
-        remove_with_text(db, &found)?;
+        let Some(stored_artifact) = stored_artifact else { break };
+        remove_with_text(db, &stored_artifact)?;
         evicted += 1;
-        holdings.iter_mut().filter(|(key, _)| *key == largest).for_each(|(_, held)| held.remove(found.size));
+        holdings
+            .iter_mut()
+            .filter(|(key, _)| *key == largest)
+            .for_each(|(_, held)| held.remove(stored_artifact.size));
         match limits.check(read::bytes(db)?) {
             Ok(()) => {
                 tracing::info!(
@@ -91,15 +94,15 @@ fn make_room(db: &Connection, owner: i64, limits: &ArtifactLimits) -> Result<()>
 /// Deletes all artifacts of an owner and its indexes. Returns the number of artifacts.
 pub(super) fn erase(db: &Connection, name: &str) -> Result<u64> {
     let Some(owner) = read::owner(db, name)? else { return Ok(0) };
-    let all: Vec<i64> = db.column("SELECT number FROM artifact WHERE owner = ?1", [owner])?;
-    for number in &all {
-        if let Some(found) = read::by_number(db, *number)? {
-            remove_with_text(db, &found)?;
+    let numbers: Vec<i64> = db.column("SELECT number FROM artifact WHERE owner = ?1", [owner])?;
+    for number in &numbers {
+        if let Some(stored_artifact) = read::by_number(db, *number)? {
+            remove_with_text(db, &stored_artifact)?;
         }
     }
     index(owner).drop_tables(db)?;
     db.run("DELETE FROM owner WHERE number = ?1", [owner])?;
-    Ok(all.len() as u64)
+    Ok(numbers.len() as u64)
 }
 
 pub(super) fn change(

@@ -146,10 +146,10 @@ impl SqliteAudit {
     pub async fn erase(&self, name: &str, details: &str) -> Result<bool, Fault> {
         self.flush().await?;
         let (name, details, now) = (name.to_owned(), details.to_owned(), self.inner.now());
-        let known = self.inner.db.write(move |db| write::erase(db, &name, now, &details)).await?;
+        let existed = self.inner.db.write(move |db| write::erase(db, &name, now, &details)).await?;
         // Earlier versions of the deleted rows are in the -wal file until it is truncated.
         self.inner.db.reclaim_space().await?;
-        Ok(known)
+        Ok(existed)
     }
 }
 

@@ -73,7 +73,7 @@ pub struct ChainReport {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BrokenEntry {
     pub seq: i64,
-    pub why: String,
+    pub reason: String,
 }
 
 /// A principal that the audit knows.
@@ -125,7 +125,7 @@ pub(super) fn verify(db: &Connection) -> Result<ChainReport> {
     let mut broken = None;
     while let Some(row) = rows.next()? {
         let seq: i64 = row.get(0)?;
-        let why = if seq != last + 1 {
+        let reason = if seq != last + 1 {
             Some((last + 1, "the entry is missing".to_owned()))
         } else {
             // A value of another type than its column has is damage too.
@@ -138,15 +138,16 @@ pub(super) fn verify(db: &Connection) -> Result<ChainReport> {
                 Err(error) => Some((seq, format!("the entry cannot be read: {error}"))),
             }
         };
-        if let Some((seq, why)) = why {
-            broken = Some(BrokenEntry { seq, why });
+        if let Some((seq, reason)) = reason {
+            broken = Some(BrokenEntry { seq, reason });
             break;
         }
         (last, entries) = (seq, entries + 1);
     }
     if broken.is_none() && (last, previous) != (head_seq, head_digest) {
-        let why = if last < head_seq { "the entry is missing" } else { "the entry is not the recorded end" };
-        broken = Some(BrokenEntry { seq: (last + 1).min(head_seq.max(1)), why: why.to_owned() });
+        let reason =
+            if last < head_seq { "the entry is missing" } else { "the entry is not the recorded end" };
+        broken = Some(BrokenEntry { seq: (last + 1).min(head_seq.max(1)), reason: reason.to_owned() });
     }
     Ok(ChainReport { entries, last, digest: gatehouse_core::hash::hex(previous), broken })
 }
@@ -185,15 +186,15 @@ fn matching(db: &Connection, filter: &AuditFilter, principal: Option<&[u8]>) -> 
     let values = params![principal, filter.tool, filter.since, filter.outcome, filter.limit as i64];
     let mut rows: Vec<(AuditRow, Vec<u8>)> = db.all(&sql, values, from_row)?;
     rows.reverse();
-    let mut known: HashMap<Vec<u8>, Option<(String, Vec<u8>)>> = HashMap::new();
+    let mut principals: HashMap<Vec<u8>, Option<(String, Vec<u8>)>> = HashMap::new();
     rows.into_iter()
         .map(|(row, _)| {
-            if !known.contains_key(&row.principal) {
+            if !principals.contains_key(&row.principal) {
                 let sql = "SELECT name, key FROM principal WHERE pseudonym = ?1";
-                let found = db.first(sql, [&row.principal], |row| Ok((row.get(0)?, row.get(1)?)))?;
-                known.insert(row.principal.clone(), found);
+                let name_and_key = db.first(sql, [&row.principal], |row| Ok((row.get(0)?, row.get(1)?)))?;
+                principals.insert(row.principal.clone(), name_and_key);
             }
-            Ok(record(&row, known[&row.principal].as_ref()))
+            Ok(record(&row, principals[&row.principal].as_ref()))
         })
         .collect()
 }

@@ -116,7 +116,7 @@ async fn a_flipped_byte_in_the_file_is_found() {
     fs::write(&path, bytes).unwrap();
     let again = SqliteAudit::new(path, 10, Arc::clone(&opened.clock) as _);
     let broken = again.verify().await.unwrap().broken.unwrap();
-    assert_eq!((broken.seq, &*broken.why), (4, "the entry does not match its digest"));
+    assert_eq!((broken.seq, &*broken.reason), (4, "the entry does not match its digest"));
     again.close().await;
 }
 
@@ -130,8 +130,8 @@ async fn the_database_refuses_changes() {
         "UPDATE anchor SET seq = -1",
         "UPDATE head SET seq = 1",
     ] {
-        let why = db.execute_batch(sql).unwrap_err().to_string();
-        assert!(why.contains("audit"), "{sql}: {why}");
+        let reason = db.execute_batch(sql).unwrap_err().to_string();
+        assert!(reason.contains("audit"), "{sql}: {reason}");
     }
     assert_eq!(opened.broken().await, None);
 }

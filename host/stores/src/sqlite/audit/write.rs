@@ -133,7 +133,7 @@ pub(super) fn delete_old(db: &Connection, before: i64, now: i64) -> Result<bool>
     // Entries are in the order of their numbers; a clock that was set back must not leave a gap.
     let first_kept = "SELECT seq FROM entry WHERE at >= ?1 ORDER BY seq LIMIT 1";
     let (last, _) = head(db, "head")?;
-    let end = db.find::<i64>(first_kept, [before])?.map_or(last, |kept| kept - 1).min(anchor + MAX_DELETED);
+    let end = db.find::<i64>(first_kept, [before])?.map_or(last, |seq| seq - 1).min(anchor + MAX_DELETED);
     if end <= anchor {
         return Ok(false);
     }
@@ -148,11 +148,11 @@ pub(super) fn delete_old(db: &Connection, before: i64, now: i64) -> Result<bool>
 
 /// Deletes the key and the use of quotas of a principal, and records that. Returns false if it had no key.
 pub(super) fn erase(db: &Connection, name: &str, now: i64, details: &str) -> Result<bool> {
-    let known = db.run("DELETE FROM principal WHERE name = ?1", [name])? > 0;
+    let existed = db.run("DELETE FROM principal WHERE name = ?1", [name])? > 0;
     db.run("DELETE FROM quota_usage WHERE principal = ?1", [name])?;
     let entry = AuditEntry::event(AuditKind::Erasure, &Principal::Local, "ok", details);
     append(db, &[TimedEntry { at: now, entry }])?;
-    Ok(known)
+    Ok(existed)
 }
 
 /// Keeps the larger count of a window, because other hosts on this data directory store theirs, too.

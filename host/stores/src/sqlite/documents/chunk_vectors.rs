@@ -115,8 +115,8 @@ impl ChunkVectorCache {
 
     fn slot(&self, repository: i64) -> Arc<CacheSlot> {
         let mut slots = lock(&self.0);
-        let found = slots.iter().position(|(number, _)| *number == repository);
-        let slot = found.map_or_else(Arc::default, |at| slots.remove(at).1);
+        let position = slots.iter().position(|(number, _)| *number == repository);
+        let slot = position.map_or_else(Arc::default, |at| slots.remove(at).1);
         slots.push((repository, Arc::clone(&slot)));
         slot
     }
@@ -172,9 +172,9 @@ impl ChunkVectors {
                 continue;
             }
             read.block.push(&none);
-            let mut found = value.query([item, read.model.number])?;
-            if let Some(found) = found.next()? {
-                read.set(row, found.get_ref(0)?)?;
+            let mut vector_rows = value.query([item, read.model.number])?;
+            if let Some(vector) = vector_rows.next()? {
+                read.set(row, vector.get_ref(0)?)?;
             }
         }
         if since < generation {
@@ -185,8 +185,8 @@ impl ChunkVectors {
 
     fn read_chunks(&mut self, db: &Connection, repository: i64) -> Result<()> {
         let mut statement = db.prepare_cached(CHUNKS_OF)?;
-        let mut found = statement.query([repository])?;
-        while let Some(chunk) = found.next()? {
+        let mut chunk_rows = statement.query([repository])?;
+        while let Some(chunk) = chunk_rows.next()? {
             let (file, position, number): (i64, u32, i64) = (chunk.get(0)?, chunk.get(1)?, chunk.get(2)?);
             let items = &mut self.items;
             let row = *self.rows.entry(number).or_insert_with(|| {
@@ -207,8 +207,8 @@ impl ChunkVectors {
     fn read_new(&mut self, db: &Connection, generation: i64) -> Result<()> {
         let mut statement =
             db.prepare_cached("SELECT item, value FROM vector WHERE model = ?1 AND changed > ?2")?;
-        let mut found = statement.query(params![self.model.number, self.generation])?;
-        while let Some(vector) = found.next()? {
+        let mut vector_rows = statement.query(params![self.model.number, self.generation])?;
+        while let Some(vector) = vector_rows.next()? {
             if let Some(row) = self.rows.get(&vector.get(0)?).copied() {
                 self.set(row, vector.get_ref(1)?)?;
             }
@@ -253,9 +253,9 @@ impl ChunkVectors {
     /// Returns the nearest chunk of every file with a vector, sorted by file number.
     pub(super) fn nearest_chunks(&self, query: &[f32]) -> Vec<NearestChunk> {
         let cosines = self.block.cosines(query);
-        let mut near = Vec::with_capacity(self.files.len());
+        let mut nearest = Vec::with_capacity(self.files.len());
         for (file, chunks) in &self.files {
-            let there = self.chunks[chunks.clone()].iter().filter_map(|(row, position)| {
+            let present_chunks = self.chunks[chunks.clone()].iter().filter_map(|(row, position)| {
                 let row = *row as usize;
                 let item = self.items[row];
                 let chunk = NearestChunk {
@@ -267,9 +267,11 @@ impl ChunkVectors {
                 (item.vector == VectorState::Present).then_some(chunk)
             });
             // In a tie, the first chunk wins.
-            near.extend(there.reduce(|best, next| if next.cosine > best.cosine { next } else { best }));
+            nearest.extend(
+                present_chunks.reduce(|best, next| if next.cosine > best.cosine { next } else { best }),
+            );
         }
-        near
+        nearest
     }
 }
 

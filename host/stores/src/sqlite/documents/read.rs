@@ -83,12 +83,12 @@ pub(super) fn chunk_texts(db: &Connection, keys: &[String]) -> Result<Vec<Option
          JOIN chunk ON chunk.file = ?1 AND chunk.item = item.number WHERE corpus = ?2 AND key = ?3 LIMIT 1";
     // Caches one file's text, because items of a file are consecutive.
     let mut texts: HashMap<i64, String> = HashMap::new();
-    let mut found = Vec::with_capacity(keys.len());
+    let mut texts_to_embed = Vec::with_capacity(keys.len());
     for key in keys {
         let values = params![file_of(key), CHUNKS, key];
         let chunk: Option<(i64, i64, i64, String)> = db.first(sql, values, |row| row.try_into())?;
         let Some((file, start, stop, heading)) = chunk else {
-            found.push(None);
+            texts_to_embed.push(None);
             continue;
         };
         if !texts.contains_key(&file) {
@@ -96,9 +96,9 @@ pub(super) fn chunk_texts(db: &Connection, keys: &[String]) -> Result<Vec<Option
             texts.insert(file, db.value("SELECT text FROM file_text WHERE file = ?1", [file])?);
         }
         let text = texts.get(&file).and_then(|text| text.get(start as usize..stop as usize));
-        found.push(text.map(|text| text_to_embed(&heading, text)));
+        texts_to_embed.push(text.map(|text| text_to_embed(&heading, text)));
     }
-    Ok(found)
+    Ok(texts_to_embed)
 }
 
 /// Returns the key of a chunk's item. It starts with the file, so that items of a file sort together.

@@ -61,15 +61,15 @@ pub(super) fn candidates(
             None => without_vector = chunk_vectors::with_chunks(db, repository.number)?,
             Some(cached) => {
                 without_vector = cached.waiting();
-                let near = cached.nearest_chunks(&vector.values);
-                by_meaning = Some(ChunkMatches { cached, question: &vector.values, near });
+                let nearest_chunks = cached.nearest_chunks(&vector.values);
+                by_meaning = Some(ChunkMatches { cached, question: &vector.values, near: nearest_chunks });
             }
         }
     }
     if let Some(meaning) = &by_meaning {
-        let close = |near: &&NearestChunk| vectors::may_be_near(near.cosine, !words.scores.is_empty());
-        for near in nearest(meaning.near.iter().filter(close).copied().collect(), question.pool) {
-            files.entry(near.file).or_insert(NameMatch::No);
+        let close = |chunk: &&NearestChunk| vectors::may_be_near(chunk.cosine, !words.scores.is_empty());
+        for chunk in nearest(meaning.near.iter().filter(close).copied().collect(), question.pool) {
+            files.entry(chunk.file).or_insert(NameMatch::No);
         }
     }
     let mut candidates = Vec::with_capacity(files.len());
@@ -104,12 +104,14 @@ fn nearest(mut near: Vec<NearestChunk>, limit: usize) -> Vec<NearestChunk> {
 
 impl ChunkMatches<'_> {
     fn cosine_and_lines(&self, db: &Connection, file: i64) -> Result<(Option<f32>, Option<LineRange>)> {
-        let Ok(at) = self.near.binary_search_by_key(&file, |near| near.file) else { return Ok((None, None)) };
-        let near = self.near[at];
-        let cosine = vectors::cosine(db, self.cached.model(), near.item, self.question)?;
+        let Ok(at) = self.near.binary_search_by_key(&file, |chunk| chunk.file) else {
+            return Ok((None, None));
+        };
+        let chunk = self.near[at];
+        let cosine = vectors::cosine(db, self.cached.model(), chunk.item, self.question)?;
         let sql = "SELECT first_line, last_line FROM chunk WHERE file = ?1 AND position = ?2";
         let lines = |row: &Row<'_>| Ok(LineRange { first: row.get(0)?, last: row.get(1)? });
-        Ok((cosine, db.first(sql, params![file, near.position], lines)?))
+        Ok((cosine, db.first(sql, params![file, chunk.position], lines)?))
     }
 }
 

@@ -77,8 +77,8 @@ pub(super) fn change(db: &Connection, name: &str, put: &[NewFile], remove: &[Str
     for file in put {
         put_file(db, repository, file)?;
     }
-    let kept: HashSet<&str> = put.iter().map(|file| file.head.path.as_str()).collect();
-    for path in remove.iter().filter(|path| !kept.contains(path.as_str())) {
+    let put_paths: HashSet<&str> = put.iter().map(|file| file.head.path.as_str()).collect();
+    for path in remove.iter().filter(|path| !put_paths.contains(path.as_str())) {
         if let Some(file) = read::number(db, repository, path)? {
             remove_words(db, repository, file)?;
             forget_items(db, take_items(db, file)?)?;
@@ -153,7 +153,7 @@ fn remove_words(db: &Connection, repository: i64, file: i64) -> Result<()> {
 
 /// Inserts the chunks of a file without chunks, and deletes those `old` items that no chunk uses.
 fn put_chunks(db: &Connection, file: i64, new: &NewFile, mut old: HashSet<i64>) -> Result<()> {
-    let mut known: HashSet<i64> = old.clone();
+    let mut existing_items: HashSet<i64> = old.clone();
     let mut insert = db.prepare_cached(
         "INSERT INTO chunk (file, position, item, start, stop, first_line, last_line, heading)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
@@ -166,7 +166,7 @@ fn put_chunks(db: &Connection, file: i64, new: &NewFile, mut old: HashSet<i64>) 
         let version = version(&chunk.heading, text);
         let item = vectors::put_item(db, CHUNKS, &read::item_key(file, &version), &version)?;
         // Chunks with the same text share an item, which is new only once.
-        if known.insert(item) {
+        if existing_items.insert(item) {
             vectors::copy_from_twin(db, item, &version)?;
         }
         old.remove(&item);

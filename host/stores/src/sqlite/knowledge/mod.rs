@@ -56,8 +56,8 @@ impl PageEngine for SqliteEngine {
     async fn records(&self, ids: &[String]) -> Result<Vec<PageRecord>, Fault> {
         let keys: Vec<String> = ids.iter().map(|id| ids::key(id)).collect();
         let work = move |db: &_| {
-            let found = keys.iter().filter_map(|key| read::find_record(db, key).transpose());
-            found.map(|page| Ok(page?.1)).collect()
+            let records = keys.iter().filter_map(|key| read::find_record(db, key).transpose());
+            records.map(|page| Ok(page?.1)).collect()
         };
         self.db.read(work).await
     }

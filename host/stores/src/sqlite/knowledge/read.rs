@@ -70,10 +70,10 @@ fn neighbors(db: &Connection, number: i64) -> Result<Vec<PageNeighbor>> {
          UNION
          SELECT l.kept, l.inverse = 1, p.id, p.title FROM page own JOIN link l ON l.target_key = own.key
             JOIN page p ON p.number = l.page WHERE own.number = ?1";
-    let found: Vec<_> = db.all(sql, [number], |row| {
+    let neighbors: Vec<_> = db.all(sql, [number], |row| {
         Ok(PageNeighbor { edge: row.get(0)?, outgoing: row.get(1)?, id: row.get(2)?, title: row.get(3)? })
     })?;
-    Ok(PageNeighbor::deduplicate(found))
+    Ok(PageNeighbor::deduplicate(neighbors))
 }
 
 pub(super) fn heads(db: &Connection, scope: &PageScope) -> Result<Vec<PageHead>> {
@@ -93,15 +93,17 @@ pub(super) fn heads(db: &Connection, scope: &PageScope) -> Result<Vec<PageHead>>
 }
 
 /// Returns the sorted domains in use, or those of `asked` that are in use.
-pub(super) fn domains(db: &Connection, asked: Option<&[String]>) -> Result<Vec<String>> {
-    let Some(asked) = asked else { return db.column("SELECT DISTINCT key FROM domain ORDER BY key", []) };
-    let mut found = Vec::new();
-    for domain in asked {
+pub(super) fn domains(db: &Connection, requested_domains: Option<&[String]>) -> Result<Vec<String>> {
+    let Some(requested_domains) = requested_domains else {
+        return db.column("SELECT DISTINCT key FROM domain ORDER BY key", []);
+    };
+    let mut existing_domains = Vec::new();
+    for domain in requested_domains {
         if db.find::<i64>("SELECT 1 FROM domain WHERE key = ?1 LIMIT 1", [domain])?.is_some() {
-            found.push(domain.clone());
+            existing_domains.push(domain.clone());
         }
     }
-    Ok(found)
+    Ok(existing_domains)
 }
 
 pub(super) fn statistics(db: &Connection) -> Result<EngineStatistics> {

@@ -44,13 +44,14 @@ pub(super) fn candidates(
     let (mut cached, mut without_vector) = (None, 0);
     if let Some(vector) = &question.vector {
         cached = cache.load(db, vector)?.map(|cached| (cached, &vector.values));
-        let known = cached.as_ref().map_or(0, |(cached, _)| cached.items());
-        without_vector = usize::try_from(total).unwrap_or(0).saturating_sub(known);
+        let cached_items = cached.as_ref().map_or(0, |(cached, _)| cached.items());
+        without_vector = usize::try_from(total).unwrap_or(0).saturating_sub(cached_items);
     }
     if let Some((cached, values)) = &cached {
         let close = |cosine: f32| vectors::may_be_near(cosine, !words.scores.is_empty());
-        let near = cached.nearest(values, filter.pages(), pool).into_iter().enumerate();
-        for (_, (page, _)) in near.filter(|(place, (_, cosine))| *place < NEAREST_PAGES || close(*cosine)) {
+        let nearest = cached.nearest(values, filter.pages(), pool).into_iter().enumerate();
+        for (_, (page, _)) in nearest.filter(|(place, (_, cosine))| *place < NEAREST_PAGES || close(*cosine))
+        {
             pages.entry(page).or_insert(NameMatch::No);
         }
     }

@@ -16,11 +16,11 @@ use crate::{
 };
 
 pub(super) fn apply(db: &Connection, plan: &dyn WritePlan) -> Result<WriteOutcome> {
-    let found = read::heads(db, &plan.scope()?)?;
-    let Some(PageWrites { remove: gone, put: pages }) = plan.writes(&found)? else {
+    let heads = read::heads(db, &plan.scope()?)?;
+    let Some(PageWrites { remove: removed_ids, put: pages }) = plan.writes(&heads)? else {
         return Ok(WriteOutcome::Conflict);
     };
-    for id in &gone {
+    for id in &removed_ids {
         if let Some(number) = read::number(db, &ids::key(id))? {
             remove(db, number)?;
             vectors::remove_item(db, number)?;

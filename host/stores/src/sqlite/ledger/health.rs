@@ -28,9 +28,9 @@ impl LossCounter {
 
     /// Records a failed write, and the calls lost since the last one.
     pub(super) fn record_write_failure(&self, fault: &Fault, lost: u64) {
-        let why = fault.in_one_line();
-        if self.set(lost, Some(&why)) {
-            tracing::warn!("cannot record calls in the ledger; calls continue: {why}");
+        let reason = fault.in_one_line();
+        if self.set(lost, Some(&reason)) {
+            tracing::warn!("cannot record calls in the ledger; calls continue: {reason}");
         }
         *lock(&self.unlogged) += lost;
     }
@@ -48,10 +48,10 @@ impl LossCounter {
         self.log_losses(lost, "could not be written before shutdown");
     }
 
-    fn log_losses(&self, lost: u64, why: &str) {
+    fn log_losses(&self, lost: u64, reason: &str) {
         let lost = std::mem::take(&mut *lock(&self.unlogged)) + lost;
         if lost > 0 {
-            tracing::warn!(lost, "calls are missing from the ledger: {why}");
+            tracing::warn!(lost, "calls are missing from the ledger: {reason}");
         }
     }
 

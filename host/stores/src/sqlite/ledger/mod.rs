@@ -108,11 +108,11 @@ impl SqliteLedger {
         // If nothing was ever recorded, this does not create the file.
         let _ignored = self.inner.write_all().await;
         self.inner.db.close().await;
-        let left = {
+        let lost_calls = {
             let mut queue = lock(&self.inner.queue);
             std::mem::take(&mut queue.waiting).sums.calls + std::mem::take(&mut queue.dropped)
         };
-        self.inner.losses.record_shutdown(left);
+        self.inner.losses.record_shutdown(lost_calls);
     }
 }
 

@@ -48,7 +48,8 @@ pub(super) fn metrics(
          FROM tool JOIN day ON day.tool = number LEFT JOIN failure ON failure.tool = number WHERE {FILTER_CONDITION} GROUP BY number ORDER BY kind, source, name"
     );
     let values = params![first_day, kind, name, filter.tool];
-    let told: Vec<(i64, ToolMetrics)> = db.all(&totals, values, |row| Ok((row.get(0)?, total(row)?)))?;
+    let tool_totals: Vec<(i64, ToolMetrics)> =
+        db.all(&totals, values, |row| Ok((row.get(0)?, total(row)?)))?;
 
     let mut buckets = HashMap::<i64, Vec<(i64, u64)>>::new();
     let mut latencies = db.prepare_cached(&format!(
@@ -60,8 +61,8 @@ pub(super) fn metrics(
         buckets.entry(row.get(0)?).or_default().push((row.get(1)?, count(row, 2)?));
     }
 
-    let shown = filter.days.unwrap_or(DEFAULT_SPARKLINE_DAYS).clamp(1, MAX_SPARKLINE_DAYS) as usize;
-    let first_shown = today - shown as i64 + 1;
+    let day_count = filter.days.unwrap_or(DEFAULT_SPARKLINE_DAYS).clamp(1, MAX_SPARKLINE_DAYS) as usize;
+    let first_shown = today - day_count as i64 + 1;
     let mut days = HashMap::<i64, Vec<u64>>::new();
     let mut by_day = db.prepare_cached(&format!(
         "SELECT number, day, calls FROM tool JOIN day ON tool = number WHERE {FILTER_CONDITION} AND day BETWEEN ?5 AND ?6"
@@ -69,19 +70,19 @@ pub(super) fn metrics(
     let mut rows = by_day.query(params![first_day, kind, name, filter.tool, first_shown, today])?;
     while let Some(row) = rows.next()? {
         let day = (row.get::<_, i64>(1)? - first_shown) as usize;
-        days.entry(row.get(0)?).or_insert_with(|| vec![0; shown])[day] = count(row, 2)?;
+        days.entry(row.get(0)?).or_insert_with(|| vec![0; day_count])[day] = count(row, 2)?;
     }
 
-    let all = told.into_iter().map(|(number, metrics)| {
+    let tool_metrics = tool_totals.into_iter().map(|(number, metrics)| {
         let buckets = buckets.get(&number).map_or(&[][..], Vec::as_slice);
         ToolMetrics {
             p50_ms: percentile(buckets, 0.5),
             p95_ms: percentile(buckets, 0.95),
-            by_day: days.remove(&number).unwrap_or_else(|| vec![0; shown]),
+            by_day: days.remove(&number).unwrap_or_else(|| vec![0; day_count]),
             ..metrics
         }
     });
-    Ok(all.collect())
+    Ok(tool_metrics.collect())
 }
 
 fn total(row: &Row<'_>) -> rusqlite::Result<ToolMetrics> {
@@ -140,17 +141,17 @@ const MIN_LIFT: f64 = 1.5;
 pub(super) fn related(db: &Connection, tool: &ToolId, limit: usize) -> Result<Vec<RelatedTool>> {
     let named = [tool.source.kind(), &**tool.source.name(), &*tool.name];
     let Some(number) = db.find(TOOL_NUMBER, named)? else { return Ok(Vec::new()) };
-    let mut found = called_next(db, number)?;
-    found.extend(shared_by_callers(db, number)?);
-    found.retain(|one| one.lift >= MIN_LIFT);
+    let mut related_tools = called_next(db, number)?;
+    related_tools.extend(shared_by_callers(db, number)?);
+    related_tools.retain(|entry| entry.lift >= MIN_LIFT);
     // Rare pairs have the highest lift by chance, so the count matters too.
-    let telling = |one: &RelatedTool| one.lift.ln() * (one.together as f64).sqrt();
-    found.sort_by(|a, b| {
+    let telling = |entry: &RelatedTool| entry.lift.ln() * (entry.together as f64).sqrt();
+    related_tools.sort_by(|a, b| {
         let order = telling(b).total_cmp(&telling(a)).then_with(|| b.follows.cmp(&a.follows));
         order.then_with(|| (&a.source, &a.tool).cmp(&(&b.source, &b.tool)))
     });
-    found.truncate(limit);
-    Ok(found)
+    related_tools.truncate(limit);
+    Ok(related_tools)
 }
 
 /// Returns the tools called next. The baseline is a tool's share of all calls of its kind in the daily totals.

@@ -142,11 +142,11 @@ pub(super) fn percentile(buckets: &[(i64, u64)], share: f64) -> Option<f64> {
     let calls: u64 = buckets.iter().map(|(_, calls)| calls).sum();
     let rank = ((calls as f64 * share).ceil() as u64).max(1);
     let mut before = 0;
-    let found = buckets.iter().find(|(_, calls)| {
+    let percentile_bucket = buckets.iter().find(|(_, calls)| {
         before += calls;
         before >= rank
     });
-    found.map(|(bucket, _)| ((*bucket as f64 + 0.5) / BUCKETS_PER_DOUBLING).exp2() / 1_000.0)
+    percentile_bucket.map(|(bucket, _)| ((*bucket as f64 + 0.5) / BUCKETS_PER_DOUBLING).exp2() / 1_000.0)
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ pub(super) fn ending_code(ending: SampleEnding) -> i64 {
         SampleEnding::Replied => 0,
         SampleEnding::ToolError => 1,
         SampleEnding::Fault(kind) => {
-            2 + FAULTS.iter().position(|one| *one == kind).unwrap_or(FAULTS.len() - 1) as i64
+            2 + FAULTS.iter().position(|fault| *fault == kind).unwrap_or(FAULTS.len() - 1) as i64
         }
     }
 }
@@ -53,7 +53,7 @@ pub(super) fn ending_name(number: i64) -> Option<&'static str> {
 pub(super) fn insert(db: &Connection, sums: &CallSums, rows: &[CallSample], key: &str) -> Result<()> {
     let mut tools = HashMap::new();
     let mut callers = HashMap::new();
-    let mut known = |told: u64| *callers.entry(told).or_insert_with(|| caller(key, told));
+    let mut caller_key = |number: u64| *callers.entry(number).or_insert_with(|| caller(key, number));
     let mut into_days = db.prepare_cached(
         "INSERT INTO day VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
          ON CONFLICT (tool, day) DO UPDATE SET
@@ -104,7 +104,7 @@ pub(super) fn insert(db: &Connection, sums: &CallSums, rows: &[CallSample], key:
             into_failures.execute(params![tool, at, &**text])?;
         }
         for (caller, last) in &sum.callers {
-            into_callers.execute([known(*caller), tool, *last])?;
+            into_callers.execute([caller_key(*caller), tool, *last])?;
         }
     }
     let mut into_calls = db.prepare_cached(
@@ -117,7 +117,7 @@ pub(super) fn insert(db: &Connection, sums: &CallSums, rows: &[CallSample], key:
         into_calls.execute(params![
             bounded(sample.at),
             tool,
-            known(sample.caller),
+            caller_key(sample.caller),
             &*sample.preset,
             ending_code(sample.ending),
             bounded(sample.took_us),
@@ -143,10 +143,10 @@ fn caller(key: &str, caller: u64) -> i64 {
 /// Deletes calls older than `before`. Returns true if there may be more.
 pub(super) fn forget_calls(db: &Connection, before: i64) -> Result<bool> {
     let old = "DELETE FROM call WHERE number IN (SELECT number FROM call WHERE at < ?1 LIMIT ?2)";
-    let gone = db.run(old, [before, MAX_DELETED_ROWS])?;
+    let deleted_rows = db.run(old, [before, MAX_DELETED_ROWS])?;
     db.run("DELETE FROM caller WHERE last < ?1", [before])?;
     db.run("DELETE FROM failure WHERE at < ?1", [before])?;
-    Ok(gone as i64 == MAX_DELETED_ROWS)
+    Ok(deleted_rows as i64 == MAX_DELETED_ROWS)
 }
 
 /// Deletes the matching calls from `first_day` on and returns their number.
@@ -156,7 +156,7 @@ pub(super) fn reset(db: &Connection, filter: &MetricsFilter, first_day: i64) -> 
                   AND (?4 IS NULL OR name = ?4)";
     let count = format!("SELECT coalesce(sum(calls), 0) FROM day WHERE day >= ?1 AND tool IN ({chosen})");
     let values = params![first_day, kind, source, filter.tool];
-    let gone: i64 = db.value(&count, values)?;
+    let deleted_calls: i64 = db.value(&count, values)?;
     for (table, day) in [
         ("day", "day"),
         ("latency", "day"),
@@ -166,5 +166,5 @@ pub(super) fn reset(db: &Connection, filter: &MetricsFilter, first_day: i64) -> 
     ] {
         db.run(&format!("DELETE FROM {table} WHERE {day} >= ?1 AND tool IN ({chosen})"), values)?;
     }
-    Ok(gone.unsigned_abs())
+    Ok(deleted_calls.unsigned_abs())
 }

@@ -65,7 +65,7 @@ impl SqliteTools {
         let opened = Arc::new(ToolDatabase::new(file_database(&file), 0, None));
         let state = State { opened, listed: HashMap::new(), set_aside: false, closed: false };
         let (state, changing) = (Mutex::new(state), tokio::sync::Mutex::default());
-        Arc::new_cyclic(|own| Self { file, state, changing, own: Weak::clone(own) })
+        Arc::new_cyclic(|weak_self| Self { file, state, changing, own: Weak::clone(weak_self) })
     }
 
     pub(super) async fn read<T: Send + 'static>(

@@ -69,8 +69,8 @@ impl SqliteTools {
 
     /// Refuses if the database is in memory.
     fn check_writable(&self) -> Result<(), Fault> {
-        let Some(why) = self.reason() else { return Ok(()) };
-        Err(Fault::unavailable(format!("cannot store the approval: {why}"))
+        let Some(reason) = self.reason() else { return Ok(()) };
+        Err(Fault::unavailable(format!("cannot store the approval: {reason}"))
             .hint("Make the file usable and approve again."))
     }
 
@@ -111,11 +111,11 @@ impl SqliteTools {
     /// Returns the similarity of each tool to a vector by number, and the number of tools without a vector.
     pub(crate) async fn cosines(&self, vector: QueryVector) -> Result<(Vec<(i64, f32)>, usize), Fault> {
         let work = move |db: &_, opened: &ToolDatabase| {
-            let all = read::count(db)?;
+            let total = read::count(db)?;
             let Some(cached) = opened.cache.load(db, &vector)? else {
-                return Ok((Vec::new(), all));
+                return Ok((Vec::new(), total));
             };
-            Ok((cached.cosines(&vector.values), all.saturating_sub(cached.items())))
+            Ok((cached.cosines(&vector.values), total.saturating_sub(cached.items())))
         };
         self.read(work).await
     }

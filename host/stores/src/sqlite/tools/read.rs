@@ -40,8 +40,8 @@ pub(super) fn connection_start(db: &Connection, server: &str) -> Result<Option<S
 
 pub(super) fn known_listing(db: &Connection, server: &str) -> Result<Option<KnownListing>> {
     let sql = "SELECT about, last_change, quarantine FROM server WHERE name = ?1";
-    let found: Option<(String, Option<i64>, bool)> = db.first(sql, [server], |row| row.try_into())?;
-    let Some((about, last_change, quarantine)) = found else { return Ok(None) };
+    let server_row: Option<(String, Option<i64>, bool)> = db.first(sql, [server], |row| row.try_into())?;
+    let Some((about, last_change, quarantine)) = server_row else { return Ok(None) };
     let mut listing: Listing = parsed(&about)?;
     let mut held_back = 0;
     if quarantine {
@@ -63,7 +63,7 @@ pub(super) fn known_listing(db: &Connection, server: &str) -> Result<Option<Know
         let spec = accepted_spec(&row.get::<_, String>(0)?, accepted, &digest)?;
         let category: String = row.get(2)?;
         let (held, is_new): (bool, bool) = (row.get(4)?, row.get(5)?);
-        let why = match (is_new, is_lost) {
+        let reason = match (is_new, is_lost) {
             (false, _) => "its definition differs from the approved one",
             (true, false) => "it was not in the server's first listing and has not been approved",
             (true, true) => "the record of approvals is lost, and it has not been approved since",
@@ -72,9 +72,9 @@ pub(super) fn known_listing(db: &Connection, server: &str) -> Result<Option<Know
         tools.push(KnownTool {
             name: Arc::clone(&spec.name),
             digest,
-            category: CATEGORIES.into_iter().find(|known| *known == category).unwrap_or("other"),
+            category: CATEGORIES.into_iter().find(|name| *name == category).unwrap_or("other"),
             last_change: time(row, 3)?,
-            quarantine_reason: held.then(|| why.to_owned()),
+            quarantine_reason: held.then(|| reason.to_owned()),
             is_declared,
         });
         listing.tools.push(spec);
@@ -89,14 +89,14 @@ pub(super) fn known_listing(db: &Connection, server: &str) -> Result<Option<Know
 }
 
 pub(super) fn pending_changes(db: &Connection) -> Result<Vec<PendingChange>> {
-    let mut all = quarantined_tools(db)?;
+    let mut changes = quarantined_tools(db)?;
     let sql = "SELECT name, about FROM server WHERE quarantine";
     for (server, about) in db.all::<(String, String), Vec<_>>(sql, [], |row| row.try_into())? {
         let held = review::quarantined_definitions(db, &server, &parsed(&about)?)?;
-        all.extend(held.into_iter().map(|held| held.change(&server)));
+        changes.extend(held.into_iter().map(|held| held.change(&server)));
     }
-    all.sort_by(|a, b| (&a.server, a.kind, &a.name).cmp(&(&b.server, b.kind, &b.name)));
-    Ok(all)
+    changes.sort_by(|a, b| (&a.server, a.kind, &a.name).cmp(&(&b.server, b.kind, &b.name)));
+    Ok(changes)
 }
 
 fn quarantined_tools(db: &Connection) -> Result<Vec<PendingChange>> {
@@ -104,7 +104,7 @@ fn quarantined_tools(db: &Connection) -> Result<Vec<PendingChange>> {
         "SELECT tool.server, tool.name, tool.digest, reviewed.definition, spec, accepted, {IS_QUARANTINED} FROM {REVIEW_JOINS}"
     ))?;
     let mut rows = statement.query([])?;
-    let mut all = Vec::new();
+    let mut changes = Vec::new();
     while let Some(row) = rows.next()? {
         let text: String = row.get(4)?;
         let spec: ToolSpec = parsed(&text)?;
@@ -120,7 +120,7 @@ fn quarantined_tools(db: &Connection) -> Result<Vec<PendingChange>> {
         }
         let before: Option<String> = row.get(3)?;
         let before = if held_back { before } else { Some(ReviewedDefinition::from_tool(&accepted).text) };
-        all.push(PendingChange {
+        changes.push(PendingChange {
             server: row.get(0)?,
             kind: DefinitionKind::Tool,
             name: row.get(1)?,
@@ -133,7 +133,7 @@ fn quarantined_tools(db: &Connection) -> Result<Vec<PendingChange>> {
             outdated_effect,
         });
     }
-    Ok(all)
+    Ok(changes)
 }
 
 /// Definitions in use, by a digest of their texts. Listings and the search index share them, because a schema takes many
@@ -171,23 +171,23 @@ pub(super) fn all(db: &Connection) -> Result<Vec<StoredServer>> {
         "SELECT tool.server, number, spec, {IS_QUARANTINED}, accepted, tool.digest FROM {REVIEW_JOINS} ORDER BY tool.server, place"
     ))?;
     let mut rows = statement.query([])?;
-    let mut all: Vec<StoredServer> = Vec::new();
+    let mut servers: Vec<StoredServer> = Vec::new();
     while let Some(row) = rows.next()? {
         let server: String = row.get(0)?;
         let spec = accepted_spec(&row.get::<_, String>(2)?, row.get(4)?, &row.get::<_, String>(5)?)?;
         let tool = StoredTool { number: row.get(1)?, spec, quarantined: row.get(3)? };
-        match all.last_mut().filter(|last| **last.server.name() == *server) {
+        match servers.last_mut().filter(|last| **last.server.name() == *server) {
             Some(last) => last.tools.push(tool),
-            None => all.push(StoredServer { server: SourceId::Server(server.into()), tools: vec![tool] }),
+            None => servers.push(StoredServer { server: SourceId::Server(server.into()), tools: vec![tool] }),
         }
     }
-    Ok(all)
+    Ok(servers)
 }
 
 pub(super) fn spec(db: &Connection, key: &str) -> Result<Option<ToolSpec>> {
     let sql = "SELECT spec FROM tool JOIN item ON item.number = tool.number WHERE item.corpus = ?1 AND item.key = ?2";
-    let found: Option<String> = db.find(sql, [TOOLS, key])?;
-    found.map(|text| parsed(&text)).transpose()
+    let spec_text: Option<String> = db.find(sql, [TOOLS, key])?;
+    spec_text.map(|text| parsed(&text)).transpose()
 }
 
 fn time(row: &Row<'_>, column: usize) -> Result<Option<u64>> {

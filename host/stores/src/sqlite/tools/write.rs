@@ -45,12 +45,12 @@ pub(super) fn put(db: &Connection, listed: &IndexedListing, now: i64, force: boo
     let mut before = previous_tools(db, server)?;
     let sql = "SELECT about, quarantine FROM server WHERE name = ?1";
     let state = |row: &Row<'_>| Ok(StoredServerState { about: row.get(0)?, quarantine: row.get(1)? });
-    let known = db.first(sql, [server], state)?;
+    let server_state = db.first(sql, [server], state)?;
     let mut about = Listing { tools: Vec::new(), ..Listing::clone(&listed.listing) };
     if !about.incomplete.is_empty()
-        && let Some(known) = &known
+        && let Some(server_state) = &server_state
     {
-        about.keep_earlier(parsed(&known.about)?);
+        about.keep_earlier(parsed(&server_state.about)?);
     }
     let about = serde_json::to_string(&about).map_err(StoreError::invalid)?;
     let quarantine = listed.on_change == ChangePolicy::Quarantine;
@@ -59,7 +59,7 @@ pub(super) fn put(db: &Connection, listed: &IndexedListing, now: i64, force: boo
          ON CONFLICT (name) DO UPDATE SET about = excluded.about, quarantine = excluded.quarantine",
         params![server, about, quarantine],
     )?;
-    let is_forgotten = review::prepare(db, listed, known.as_ref())?;
+    let is_forgotten = review::prepare(db, listed, server_state.as_ref())?;
     let mut report = RefreshReport::default();
     for (place, tool) in listed.listing.tools.iter().enumerate() {
         accept_first(db, server, tool)?;
@@ -87,22 +87,23 @@ pub(super) fn put(db: &Connection, listed: &IndexedListing, now: i64, force: boo
             params![number, server, &*tool.name, place as i64, digest, category, last_change, spec],
         )?;
     }
-    let mut left = kept_tools_limit(&listed.listing);
+    let mut remaining_bytes = kept_tools_limit(&listed.listing);
     for (name, old) in &before {
-        if let Some(rest) = left.checked_sub(old.bytes) {
-            left = rest;
+        if let Some(rest) = remaining_bytes.checked_sub(old.bytes) {
+            remaining_bytes = rest;
             report.unchanged += 1;
             continue;
         }
         db.run("DELETE FROM item WHERE corpus = ?1 AND key = ?2", [TOOLS, &key(server, name)])?;
         report.removed += 1;
     }
-    let others = report.updated + report.removed > 0 || (known.is_some() && report.added > 0);
-    if others {
+    let tools_changed = report.updated + report.removed > 0 || (server_state.is_some() && report.added > 0);
+    if tools_changed {
         db.run("UPDATE server SET last_change = ?2 WHERE name = ?1", params![server, now])?;
     }
-    let is_as_it_was = known.is_some_and(|known| known.about == about && known.quarantine == quarantine);
-    if others || force || is_forgotten || !is_as_it_was || report.added > 0 {
+    let is_as_it_was = server_state
+        .is_some_and(|server_state| server_state.about == about && server_state.quarantine == quarantine);
+    if tools_changed || force || is_forgotten || !is_as_it_was || report.added > 0 {
         changed(db)?;
     }
     Ok(report)

@@ -81,12 +81,12 @@ impl Neo4jClient {
             None => settings,
         };
         let settings = settings.build().map_err(|error| Fault::invalid(format!("NEO4J_URI: {error}")))?;
-        let shown = config.neo4j_address()?;
+        let display_address = config.neo4j_address()?;
         let hint = "Start Neo4j, or correct NEO4J_URI; the next call tries again.";
         let redactor = Redactor::new([&config.neo4j_password]);
         let pauses = (config.timing.first_pause, config.timing.longest_pause);
         Ok(Self {
-            remote: RemoteServer::new(("knowledge engine 'neo4j'", shown, hint), redactor, pauses),
+            remote: RemoteServer::new(("knowledge engine 'neo4j'", display_address, hint), redactor, pauses),
             settings,
             timing: config.timing,
             graph: Mutex::default(),
@@ -102,8 +102,8 @@ impl Neo4jClient {
     async fn begin(&self) -> Result<Neo4jTransaction, Fault> {
         self.remote.check()?;
         let limit = self.timing.connect;
-        let begun = async { Ok(self.graph()?.start_txn().await?) };
-        match tokio::time::timeout(limit, begun).await.unwrap_or(Err(Neo4jError::Slow(limit))) {
+        let start = async { Ok(self.graph()?.start_txn().await?) };
+        match tokio::time::timeout(limit, start).await.unwrap_or(Err(Neo4jError::Slow(limit))) {
             Ok(inner) => {
                 self.remote.record_success();
                 Ok(Neo4jTransaction::new(inner, self.timing.statement))

@@ -84,9 +84,9 @@ impl Neo4jClient {
         self.writes(move |mut transaction| {
             let statement = statement.clone();
             async move {
-                let taken = transaction.count(statement).await?;
+                let count = transaction.count(statement).await?;
                 transaction.commit().await?;
-                Ok(taken > 0)
+                Ok(count > 0)
             }
         })
         .await
@@ -111,19 +111,20 @@ impl Neo4jClient {
                  RETURN w.key AS key, w.turn AS turn, coalesce(w.text, false) AS text,
                      coalesce(size(p.content), 0) AS size ORDER BY w.key",
             );
-            let (mut taken, mut bytes) = (Vec::new(), 0_i64);
+            let (mut pending_pages, mut bytes) = (Vec::new(), 0_i64);
             for row in transaction
                 .rows(statement.with_param("after", after).with_param("limit", MAX_BATCH_PAGES))
                 .await?
             {
                 bytes += row.get::<i64>("size")?;
-                if !taken.is_empty() && bytes > MAX_BATCH_BYTES {
+                if !pending_pages.is_empty() && bytes > MAX_BATCH_BYTES {
                     break;
                 }
                 let (key, turn, text_is_there) = (row.get("key")?, row.get("turn")?, row.get("text")?);
-                taken.push(PendingPage { key, turn, text_is_there, page: None, vector: None });
+                pending_pages.push(PendingPage { key, turn, text_is_there, page: None, vector: None });
             }
-            let keys: Vec<String> = taken.iter().map(|one| one.key.clone()).collect();
+            let keys: Vec<String> =
+                pending_pages.iter().map(|pending_page| pending_page.key.clone()).collect();
             let rows = transaction.pages(&keys).await?;
             let mut vectors = match space {
                 Some(space) => transaction.vectors(&space, keys).await?,
@@ -132,10 +133,11 @@ impl Neo4jClient {
             transaction.rollback().await;
             let pages = rows.iter().map(|row| Ok((row.get("key")?, rows::record(row)?)));
             let mut pages = pages.collect::<Result<HashMap<String, PageRecord>, Neo4jError>>()?;
-            for one in &mut taken {
-                (one.page, one.vector) = (pages.remove(&one.key), vectors.remove(&one.key));
+            for pending_page in &mut pending_pages {
+                (pending_page.page, pending_page.vector) =
+                    (pages.remove(&pending_page.key), vectors.remove(&pending_page.key));
             }
-            Ok(taken)
+            Ok(pending_pages)
         })
         .await
     }

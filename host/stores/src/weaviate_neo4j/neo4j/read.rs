@@ -105,7 +105,7 @@ impl Neo4jClient {
             question.domains.iter().map(|domain| rows::truncate_for_index(domain)).collect();
         let name = question.name.clone();
         self.reading(move |mut transaction| async move {
-            let mut found = Vec::new();
+            let mut candidates = Vec::new();
             for statement in [named_by!("name_title"), named_by!("name_id"), named_by!("name_stem")] {
                 let statement =
                     cypher(statement).with_param("from", from.clone()).with_param("to", to.clone());
@@ -117,11 +117,11 @@ impl Neo4jClient {
                 for row in
                     transaction.rows(statement.with_param("limit", MIN_CANDIDATE_POOL as i64 + 1)).await?
                 {
-                    found.push((row.get("key")?, row.get("name")?));
+                    candidates.push((row.get("key")?, row.get("name")?));
                 }
             }
             transaction.rollback().await;
-            Ok(name_matches(&name, found))
+            Ok(name_matches(&name, candidates))
         })
         .await
     }
@@ -186,7 +186,7 @@ impl Neo4jTransaction {
         &mut self,
         keys: Vec<String>,
     ) -> Result<HashMap<String, Vec<PageNeighbor>>, Neo4jError> {
-        let mut found: HashMap<String, Vec<PageNeighbor>> = HashMap::new();
+        let mut by_key: HashMap<String, Vec<PageNeighbor>> = HashMap::new();
         for statement in [
             "MATCH (p:WikiPage)-[l:LINKS]->(o:WikiPage) WHERE p.key IN $keys
              RETURN p.key AS key, l.kept AS edge, NOT l.inverse AS outgoing, o.id AS id, o.title AS title",
@@ -194,10 +194,10 @@ impl Neo4jTransaction {
              RETURN p.key AS key, l.kept AS edge, l.inverse AS outgoing, o.id AS id, o.title AS title",
         ] {
             for row in self.rows(cypher(statement).with_param("keys", keys.clone())).await? {
-                found.entry(row.get("key")?).or_default().push(rows::neighbor(&row)?);
+                by_key.entry(row.get("key")?).or_default().push(rows::neighbor(&row)?);
             }
         }
-        Ok(found.into_iter().map(|(key, near)| (key, PageNeighbor::deduplicate(near))).collect())
+        Ok(by_key.into_iter().map(|(key, neighbors)| (key, PageNeighbor::deduplicate(neighbors))).collect())
     }
 
     pub(super) async fn heads(&mut self, scope: &PageScope) -> Result<Vec<PageHead>, Neo4jError> {

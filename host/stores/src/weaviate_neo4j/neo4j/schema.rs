@@ -47,9 +47,9 @@ const STEPS: [&[&str]; SCHEMA as usize] = [
 impl Neo4jClient {
     /// Applies missing migration steps, once per process.
     pub(super) async fn prepare(self: &Arc<Self>) -> Result<(), Fault> {
-        let made = self.ready.get_or_try_init(|| async {
-            let found = self.schema().await?.unwrap_or(0);
-            for (step, statements) in (1..).zip(STEPS).filter(|(step, _)| *step > found) {
+        let preparation = self.ready.get_or_try_init(|| async {
+            let version = self.schema().await?.unwrap_or(0);
+            for (step, statements) in (1..).zip(STEPS).filter(|(step, _)| *step > version) {
                 for statement in statements {
                     self.run_in_own_transaction(cypher(statement))
                         .await
@@ -65,7 +65,7 @@ impl Neo4jClient {
             }
             Ok::<(), Fault>(())
         });
-        made.await.copied()
+        preparation.await.copied()
     }
 
     async fn run_in_own_transaction(&self, statement: CypherStatement) -> Result<(), Neo4jError> {
@@ -77,8 +77,8 @@ impl Neo4jClient {
     /// Returns the stored schema version. `None` if nothing was ever stored. Fails if it is newer than [`SCHEMA`].
     pub(crate) async fn schema(self: &Arc<Self>) -> Result<Option<i64>, Fault> {
         let statement = cypher("MATCH (s:WikiState {name: 'wiki'}) RETURN s.schema AS schema");
-        let found = self.query_rows(statement, |row| Ok(row.get::<i64>("schema")?)).await?.pop();
-        match found {
+        let version = self.query_rows(statement, |row| Ok(row.get::<i64>("schema")?)).await?.pop();
+        match version {
             Some(newer) if newer > SCHEMA => {
                 let cause = format!(
                     "schema version {newer} is newer than {SCHEMA}, the latest that this gatehouse supports"
@@ -87,7 +87,7 @@ impl Neo4jClient {
                     .remote
                     .refused(&cause, "Update gatehouse, or set NEO4J_DATABASE to another database."))
             }
-            found => Ok(found),
+            version => Ok(version),
         }
     }
 }

@@ -116,11 +116,11 @@ impl Neo4jTransaction {
              RETURN i.key AS key, v.numbers AS numbers",
         );
         let rows = self.rows(statement.with_param("ids", ids).with_param("space", space)).await?;
-        let one = |row: &neo4rs::Row| {
+        let entry = |row: &neo4rs::Row| {
             let numbers: Vec<f64> = row.get("numbers")?;
             Ok((row.get("key")?, numbers.into_iter().map(|number| number as f32).collect()))
         };
-        rows.iter().map(one).collect()
+        rows.iter().map(entry).collect()
     }
 
     /// Stores items of pages, as (key, version). A changed version deletes the item's vectors.

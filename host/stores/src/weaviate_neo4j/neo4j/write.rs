@@ -47,13 +47,13 @@ impl Neo4jTransaction {
     async fn apply(&mut self, plan: &Arc<dyn WritePlan>) -> Result<bool, Neo4jError> {
         self.lock().await?;
         let scope = plan.run_blocking(|plan| plan.scope()).await?;
-        let found = self.heads(&scope).await?;
-        let there: HashSet<String> = found.iter().map(|page| rows::key(&page.id)).collect();
-        let writes = plan.run_blocking(move |plan| plan.writes(&found)).await?;
+        let heads = self.heads(&scope).await?;
+        let existing_keys: HashSet<String> = heads.iter().map(|page| rows::key(&page.id)).collect();
+        let writes = plan.run_blocking(move |plan| plan.writes(&heads)).await?;
         let Some(PageWrites { remove, put }) = writes else { return Ok(false) };
         self.remove(remove.iter().map(|id| rows::key(id)).collect()).await?;
         let keys = put.iter().map(|page| rows::key(&page.id));
-        let added = keys.filter(|key| !there.contains(key)).collect();
+        let added = keys.filter(|key| !existing_keys.contains(key)).collect();
         self.put(put.iter().collect(), added).await?;
         plan.run_blocking(|plan| plan.finish()).await?;
         Ok(true)
@@ -110,21 +110,22 @@ impl Neo4jTransaction {
             records.iter().flat_map(|record| &record.links).map(|link| rows::key(&link.target)).collect();
         let targets: Vec<String> = targets.into_iter().collect();
         let statement = cypher("MATCH (t:WikiPage) WHERE t.key IN $keys RETURN t.key AS key");
-        let found = self.rows(statement.with_param("keys", targets)).await?;
-        let found: HashSet<String> = found.iter().map(|row| row.get("key")).collect::<Result<_, _>>()?;
+        let target_rows = self.rows(statement.with_param("keys", targets)).await?;
+        let existing_targets: HashSet<String> =
+            target_rows.iter().map(|row| row.get("key")).collect::<Result<_, _>>()?;
         let is_there = |row: &rows::Parameters| match row.get("target") {
-            Some(BoltType::String(target)) => found.contains(target.value.as_str()),
+            Some(BoltType::String(target)) => existing_targets.contains(target.value.as_str()),
             _ => false,
         };
-        let (there, missing): (Vec<_>, Vec<_>) = links.into_iter().partition(is_there);
+        let (resolved_links, missing_links): (Vec<_>, Vec<_>) = links.into_iter().partition(is_there);
         let statement =
             "UNWIND $rows AS row MATCH (p:WikiPage {key: row.page}) MATCH (t:WikiPage {key: row.target})
              CREATE (p)-[l:LINKS]->(t) SET l = row.set";
-        self.run_batched(unweighted_rows(there), statement).await?;
+        self.run_batched(unweighted_rows(resolved_links), statement).await?;
         let statement =
             "UNWIND $rows AS row MATCH (p:WikiPage {key: row.page}) MERGE (t:WikiMissing {key: row.target})
              CREATE (p)-[l:LINKS]->(t) SET l = row.set";
-        self.run_batched(unweighted_rows(missing), statement).await
+        self.run_batched(unweighted_rows(missing_links), statement).await
     }
 
     /// Redirects links from placeholder nodes to these new pages.

@@ -115,7 +115,7 @@ fn class(collection: &str, graph: &str) -> Value {
         })
     };
     let exact = |name| property(name, "text", "field", true, false);
-    let kept = |name| property(name, "text", "word", false, false);
+    let unindexed = |name| property(name, "text", "word", false, false);
     // Terms are already tokenized and stemmed.
     let words = |name| property(name, "text", "whitespace", false, true);
     json!({
@@ -128,7 +128,7 @@ fn class(collection: &str, graph: &str) -> Value {
         "properties": [
             exact("key"), exact("page_id"), exact("page_type"),
             property("domain_keys", "text[]", "field", true, false),
-            kept("title"), kept("overview"), kept("content"), kept("hash"),
+            unindexed("title"), unindexed("overview"), unindexed("content"), unindexed("hash"),
             property("domains", "text[]", "word", false, false),
             words("title_words"), words("overview_words"), words("domain_words"), words("content_words"),
             property("pieces", "text", "whitespace", true, true),

@@ -38,12 +38,12 @@ impl SearchFilter {
         ];
         let any_of =
             |(property, values)| json!({"path": [property], "operator": "ContainsAny", "valueText": values});
-        let mut all: Vec<Json> =
+        let mut conditions: Vec<Json> =
             lists.into_iter().filter(|(_, values)| !values.is_empty()).map(any_of).collect();
-        if all.len() > 1 {
-            return Some(json!({"operator": "And", "operands": all}));
+        if conditions.len() > 1 {
+            return Some(json!({"operator": "And", "operands": conditions}));
         }
-        all.pop()
+        conditions.pop()
     }
 }
 
@@ -70,9 +70,9 @@ impl WeaviateClient {
         narrowed: &SearchFilter,
         limit: usize,
     ) -> Result<Vec<(String, f64)>, Fault> {
-        let near = json!({"vector": vector});
+        let near_vector = json!({"vector": vector});
         let read = |row: &Json| Some(1.0 - row.pointer("/_additional/distance")?.as_f64()?);
-        let ask = ScoredQuery { by: ("nearVector", near), fields: "key _additional{distance}", read };
+        let ask = ScoredQuery { by: ("nearVector", near_vector), fields: "key _additional{distance}", read };
         self.best(collection, ask, narrowed, limit).await
     }
 
@@ -108,10 +108,10 @@ impl WeaviateClient {
         narrowed: &SearchFilter,
         limit: usize,
     ) -> Result<Vec<(String, f64)>, Fault> {
-        let mut asked = limit.saturating_add(1).min(MAX_KEYS);
+        let mut row_limit = limit.saturating_add(1).min(MAX_KEYS);
         loop {
             let mut arguments = Map::from_iter([(by.0.to_owned(), by.1.clone())]);
-            arguments.insert("limit".to_owned(), Json::from(asked));
+            arguments.insert("limit".to_owned(), Json::from(row_limit));
             arguments.extend(narrowed.condition().map(|condition| ("where".to_owned(), condition)));
             let rows = self.get(&GetQuery { collection, arguments, fields }).await?;
             let scored = rows.iter().map(|row| {
@@ -121,19 +121,19 @@ impl WeaviateClient {
             let scored: Option<Vec<(String, f64)>> = scored.collect();
             let mut scored =
                 scored.ok_or_else(|| self.0.malformed_answer("has a page without key or score"))?;
-            if scored.len() > asked {
+            if scored.len() > row_limit {
                 return Err(self.0.malformed_answer("has more pages than requested"));
             }
             scored.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-            let tied = scored.len() == asked
+            let tied = scored.len() == row_limit
                 && scored
                     .last()
                     .zip(scored.get(limit.saturating_sub(1)))
-                    .is_some_and(|(last, wanted)| last.1 >= wanted.1);
-            if !tied || asked == MAX_KEYS {
+                    .is_some_and(|(last, threshold)| last.1 >= threshold.1);
+            if !tied || row_limit == MAX_KEYS {
                 return Ok(scored);
             }
-            asked = (asked * 4).min(MAX_KEYS);
+            row_limit = (row_limit * 4).min(MAX_KEYS);
         }
     }
 

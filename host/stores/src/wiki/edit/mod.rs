@@ -86,25 +86,25 @@ impl EditTarget {
         before: &ParsedPage,
         with_new_content: Option<ParsedPage>,
     ) -> Self {
-        let said = with_new_content.unwrap_or_else(|| before.clone());
+        let new_page = with_new_content.unwrap_or_else(|| before.clone());
         // An overview derived from the content changes with the content.
-        let overview = match (said.own_overview, before.own_overview) {
+        let overview = match (new_page.own_overview, before.own_overview) {
             (false, true) => before.overview.clone(),
-            _ => said.overview.clone(),
+            _ => new_page.overview.clone(),
         };
-        fn list<T: Clone>(asked: &Option<Vec<T>>, said: Vec<T>, before: &[T]) -> Vec<T> {
-            match asked {
-                Some(asked) => asked.clone(),
-                None if said.is_empty() => before.to_vec(),
-                None => said,
+        fn list<T: Clone>(requested_list: &Option<Vec<T>>, new_list: Vec<T>, before: &[T]) -> Vec<T> {
+            match requested_list {
+                Some(requested_list) => requested_list.clone(),
+                None if new_list.is_empty() => before.to_vec(),
+                None => new_list,
             }
         }
         Self {
             overview: changes.overview.clone().unwrap_or(overview),
-            domains: list(&changes.domains, said.domains, &before.domains),
-            sources: list(&changes.sources, said.sources, &before.sources),
-            links: list(&changes.links, said.links, &before.links),
-            last_updated: said.last_updated.or_else(|| before.last_updated.clone()),
+            domains: list(&changes.domains, new_page.domains, &before.domains),
+            sources: list(&changes.sources, new_page.sources, &before.sources),
+            links: list(&changes.links, new_page.links, &before.links),
+            last_updated: new_page.last_updated.or_else(|| before.last_updated.clone()),
         }
     }
 

@@ -68,8 +68,9 @@ fn set(text: &str, row: &HeaderRow, tags: &[String], eol: LineEnding) -> String 
     }
     let whole = spots[0].start..spots[run - 1].end;
     if tags.is_empty() {
-        let taken = if run == 1 { entry_around(&edited, whole) } else { bulleted_lines(&edited, whole) };
-        return replace(&edited, taken, "");
+        let removed_range =
+            if run == 1 { entry_around(&edited, whole) } else { bulleted_lines(&edited, whole) };
+        return replace(&edited, removed_range, "");
     }
     let between = if run > 1 {
         text[spots[0].end..spots[1].start].to_owned()
@@ -154,12 +155,12 @@ fn titled_cell(text: &str, table: Range<usize>, title: &str) -> Option<HeaderCel
 const SECTION: &str = "Related Pages";
 
 pub(super) fn set_links(text: &str, links: &[PageLink], eol: LineEnding) -> String {
-    let wanted = ids::link_set(links);
+    let requested_links = ids::link_set(links);
     let present = ids::link_set(&parse::parse(text).links);
-    if wanted == present {
+    if requested_links == present {
         return text.to_owned();
     }
-    let text = drop_links(text, &wanted);
+    let text = drop_links(text, &requested_links);
     let mut listed = present;
     let added: Vec<String> = links
         .iter()

@@ -65,10 +65,10 @@ fn domains_and_sources_change_where_they_stand() {
     };
     let edited = edit(PAGE, &changes).unwrap();
     assert_eq!(edited.changed, ["domains", "sources"]);
-    let (gone, come) = diff(PAGE, &edited.text);
-    assert_eq!(gone.len(), 4);
-    assert!(come.contains(&"| [[domain::New_one]], [[domain::LLMs]], [[domain::X]]".to_owned()));
-    assert!(come.contains(&"* [[source::Doc|N|https://x]]".to_owned()));
+    let (removed, added) = diff(PAGE, &edited.text);
+    assert_eq!(removed.len(), 4);
+    assert!(added.contains(&"| [[domain::New_one]], [[domain::LLMs]], [[domain::X]]".to_owned()));
+    assert!(added.contains(&"* [[source::Doc|N|https://x]]".to_owned()));
 }
 
 #[test]
@@ -105,9 +105,9 @@ fn links_that_stay_are_not_moved() {
         ..PageChanges::default()
     };
     let edited = edit(PAGE, &changes).unwrap();
-    let (gone, come) = diff(PAGE, &edited.text);
-    assert_eq!(gone[1..], ["* [[requires_env::Environment:E]]"]);
-    assert_eq!(come[1..], ["* [[related::Workflow:W]]"]);
+    let (removed, added) = diff(PAGE, &edited.text);
+    assert_eq!(removed[1..], ["* [[requires_env::Environment:E]]"]);
+    assert_eq!(added[1..], ["* [[related::Workflow:W]]"]);
 }
 
 #[test]

@@ -67,10 +67,10 @@ macro_rules! artifact_behaviours {
                 values_are_read_by_pointer,
                 text_and_data_are_read_apart,
                 data_in_a_text_is_read,
-                what_cannot_be_read_is_told,
+                unreadable_parts_and_missing_artifacts_are_reported,
             }
             time {
-                what_is_past_its_time_is_gone_for_every_method,
+                expired_artifacts_are_missing_for_every_method,
                 what_is_pinned_stays_and_time_begins_anew_without_the_pin,
                 a_sweep_removes_what_is_past_its_time_and_nothing_else,
                 the_task_sweeps_at_once_and_ends_with_its_handle,

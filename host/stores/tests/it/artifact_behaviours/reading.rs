@@ -132,7 +132,7 @@ pub(crate) async fn data_in_a_text_is_read<F: ArtifactFixture>(engine: F) {
     assert_eq!(view.whole.as_deref(), Some(&*outer));
 }
 
-pub(crate) async fn what_cannot_be_read_is_told<F: ArtifactFixture>(engine: F) {
+pub(crate) async fn unreadable_parts_and_missing_artifacts_are_reported<F: ArtifactFixture>(engine: F) {
     let shelf = shelf(&engine);
     let id = shelf.put(draft("no JSON", "")).await.id;
     let fault = shelf.store.read(&LOCAL, &id, &ArtifactPart::Pointer("/a".into())).await.unwrap_err();

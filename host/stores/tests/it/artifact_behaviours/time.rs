@@ -13,7 +13,7 @@ use gatehouse_core::{
 use super::{HOUR, LOCAL, LONG, draft, keeping::noise, shelf, tagged};
 use crate::engines::ArtifactFixture;
 
-pub(crate) async fn what_is_past_its_time_is_gone_for_every_method<F: ArtifactFixture>(engine: F) {
+pub(crate) async fn expired_artifacts_are_missing_for_every_method<F: ArtifactFixture>(engine: F) {
     let shelf = shelf(&engine);
     let kept = shelf.put(tagged("short", "about bread", &["t"])).await;
     let longer = ArtifactDraft { ttl: Some(Duration::MAX), ..tagged("long", "about bread", &["t"]) };

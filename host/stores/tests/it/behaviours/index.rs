@@ -126,7 +126,7 @@ pub(crate) async fn a_file_that_cannot_be_read_keeps_its_page<F: Fixture>(engine
     page(&graph, "Heuristic/Acme_Rest_Tip").await;
 }
 
-pub(crate) async fn progress_is_told_to_the_end<F: Fixture>(engine: F) {
+pub(crate) async fn progress_is_reported_to_the_end<F: Fixture>(engine: F) {
     let house = House::small(engine);
     let heard = Mutex::new(Vec::new());
     let tell = |done, total| heard.lock().unwrap().push((done, total));
@@ -165,7 +165,7 @@ pub(crate) async fn without_a_folder_the_default_one_is_meant_and_may_be_touched
     assert_eq!(report.added, 5);
 }
 
-pub(crate) async fn two_folders_live_side_by_side_and_what_the_later_takes_over_is_told<F: Fixture>(
+pub(crate) async fn two_folders_coexist_and_pages_that_the_later_takes_over_are_reported<F: Fixture>(
     engine: F,
 ) {
     let (house, other) = (House::small(engine), Wiki::small());

@@ -46,7 +46,7 @@ pub(crate) async fn the_types_at_both_ends_of_an_edge_decide_its_direction<F: Fi
     assert_eq!(seen(&tip), ["uses_heuristic from Implementation/I"]);
 }
 
-pub(crate) async fn an_edge_and_its_inverse_are_one_and_unknown_ones_are_told<F: Fixture>(engine: F) {
+pub(crate) async fn an_edge_and_its_inverse_are_one_and_unknown_edges_are_reported<F: Fixture>(engine: F) {
     let house = House::small(engine);
     let links = "[[implemented_by::Implementation:I]] [[inspired_by::Principle:Q]]";
     wiki_of(
@@ -58,10 +58,10 @@ pub(crate) async fn an_edge_and_its_inverse_are_one_and_unknown_ones_are_told<F:
         ],
     );
     let graph = house.open();
-    let told = UnknownEdge { edge: "inspired_by".into(), links: 2, page: "Principle/P".into() };
+    let inspired_by = UnknownEdge { edge: "inspired_by".into(), links: 2, page: "Principle/P".into() };
     for _ in 0..2 {
         let report = index(&graph, &house.wiki()).await;
-        assert_eq!((report.unknown_edges, report.links), (vec![told.clone()], 5));
+        assert_eq!((report.unknown_edges, report.links), (vec![inspired_by.clone()], 5));
     }
     let idea = page(&graph, "Principle/P").await;
     assert_eq!(seen(&idea), ["implemented_by to Implementation/I", "related to Principle/Q"]);

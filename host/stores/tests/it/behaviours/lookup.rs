@@ -83,7 +83,7 @@ pub(crate) async fn an_edge_declared_from_both_ends_is_one_neighbour<F: Fixture>
     assert_eq!(graph.neighbors("Nothing/Here").await.unwrap(), []);
 }
 
-pub(crate) async fn counts_and_health_are_told<F: Fixture>(engine: F) {
+pub(crate) async fn counts_and_health_are_reported<F: Fixture>(engine: F) {
     let house = House::small(engine);
     let graph = house.open();
     let health = graph.health().await.unwrap();

@@ -25,16 +25,16 @@ macro_rules! behaviours {
                 flat_wikis_are_indexed,
                 a_search_reports_files_that_changed_after_indexing,
                 a_file_that_cannot_be_read_keeps_its_page,
-                progress_is_told_to_the_end,
+                progress_is_reported_to_the_end,
                 folders_outside_the_roots_are_denied_with_the_line_to_add,
                 without_a_folder_the_default_one_is_meant_and_may_be_touched,
-                two_folders_live_side_by_side_and_what_the_later_takes_over_is_told,
+                two_folders_coexist_and_pages_that_the_later_takes_over_are_reported,
                 clearing_keeps_what_no_folder_brings_back_unless_that_is_accepted,
                 an_index_file_is_written_and_can_be_read,
             }
             links {
                 the_types_at_both_ends_of_an_edge_decide_its_direction,
-                an_edge_and_its_inverse_are_one_and_unknown_ones_are_told,
+                an_edge_and_its_inverse_are_one_and_unknown_edges_are_reported,
                 a_page_without_an_overview_has_its_first_prose,
             }
             lookup {
@@ -42,7 +42,7 @@ macro_rules! behaviours {
                 near_titles_are_offered_and_never_taken,
                 pages_with_one_title_are_named,
                 an_edge_declared_from_both_ends_is_one_neighbour,
-                counts_and_health_are_told,
+                counts_and_health_are_reported,
             }
             meaning {
                 a_page_without_a_word_of_the_question_is_found,

@@ -70,7 +70,7 @@ pub(crate) async fn a_text_that_a_new_file_holds_twice_takes_its_vector_over_onc
     assert_eq!((found.hits.len(), found.note.clone()), (3, None), "{:?}", paths(&found));
 }
 
-pub(crate) async fn without_vectors_words_answer_and_it_is_said<F: DocumentFixture>(engine: F) {
+pub(crate) async fn without_vectors_words_answer_and_a_note_reports_it<F: DocumentFixture>(engine: F) {
     let library = shelf(&engine).await;
     add(&library, vec![file("a.md", "bread")]).await;
     let found = find(&library, "bread", SEMANTIC).await;

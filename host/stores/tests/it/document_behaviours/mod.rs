@@ -33,7 +33,7 @@ macro_rules! document_behaviours {
             }
             meaning {
                 a_document_is_as_near_as_its_nearest_chunk,
-                without_vectors_words_answer_and_it_is_said,
+                without_vectors_words_answer_and_a_note_reports_it,
                 only_chunks_that_changed_are_embedded_again,
                 a_file_that_is_moved_is_not_embedded_again,
                 a_text_that_a_new_file_holds_twice_takes_its_vector_over_once,
@@ -47,7 +47,7 @@ macro_rules! document_behaviours {
             }
             reading {
                 documents_are_read_whole_and_by_lines,
-                unknown_repositories_and_paths_are_told_with_the_nearest,
+                unknown_repositories_and_paths_are_reported_with_the_nearest,
             }
             search {
                 beginnings_of_words_are_found_where_no_document_has_the_whole_word,

@@ -28,7 +28,9 @@ pub(crate) async fn documents_are_read_whole_and_by_lines<F: DocumentFixture>(en
     assert_eq!(library.read("shelf", "empty.md", None).await.unwrap().total_lines, 0);
 }
 
-pub(crate) async fn unknown_repositories_and_paths_are_told_with_the_nearest<F: DocumentFixture>(engine: F) {
+pub(crate) async fn unknown_repositories_and_paths_are_reported_with_the_nearest<F: DocumentFixture>(
+    engine: F,
+) {
     let empty = engine.open_documents(None);
     let fault = empty.read("shelf", "a", None).await.unwrap_err();
     assert_eq!((fault.kind, fault.message.as_str()), (FaultKind::NotFound, "repository 'shelf' not found"));

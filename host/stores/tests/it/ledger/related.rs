@@ -23,8 +23,8 @@ async fn following_tools_are_related_if_significant() {
     session();
     ledger.flush().await.unwrap();
     let related = ledger.related(&id("find"), 9).await.unwrap();
-    let told: Vec<_> = related.iter().map(|one| (&*one.tool, one.follows, one.together, one.of)).collect();
-    assert_eq!(told, [("read", true, 10, 10)]);
+    let summary: Vec<_> = related.iter().map(|one| (&*one.tool, one.follows, one.together, one.of)).collect();
+    assert_eq!(summary, [("read", true, 10, 10)]);
     assert!(related[0].lift > 5.0, "{related:?}");
     assert!(ledger.related(&id("unknown"), 9).await.unwrap().is_empty());
 }
@@ -42,8 +42,8 @@ async fn other_tools_of_the_same_callers_are_related() {
     }
     ledger.flush().await.unwrap();
     let related = ledger.related(&id("find"), 9).await.unwrap();
-    let told: Vec<_> = related.iter().map(|one| (&*one.tool, one.follows, one.together, one.of)).collect();
-    assert_eq!(told, [("read", false, 6, 6)], "tools that all callers use are not related");
+    let summary: Vec<_> = related.iter().map(|one| (&*one.tool, one.follows, one.together, one.of)).collect();
+    assert_eq!(summary, [("read", false, 6, 6)], "tools that all callers use are not related");
 }
 
 #[tokio::test]
@@ -71,7 +71,7 @@ async fn a_gates_own_calls_between_those_of_servers_do_not_count() {
     }
     ledger.flush().await.unwrap();
     let related = ledger.related(&id("find"), 9).await.unwrap();
-    let told: Vec<_> = related.iter().map(|one| (one.source.kind(), &*one.tool, one.together)).collect();
-    assert_eq!(told, [("server", "read", 10)]);
+    let summary: Vec<_> = related.iter().map(|one| (one.source.kind(), &*one.tool, one.together)).collect();
+    assert_eq!(summary, [("server", "read", 10)]);
     assert!((related[0].lift - 4.0).abs() < 1e-9, "one call of four: {related:?}");
 }

@@ -33,9 +33,9 @@ async fn lost_calls_are_counted_and_the_error_is_reported_while_it_lasts() {
         ledger.record(place.call(&format!("tool {tool}"), SampleEnding::Replied));
     }
     ledger.flush().await.unwrap_err();
-    let told = health.borrow().clone();
-    assert_eq!(told.lost, 7);
-    assert!(told.trouble.unwrap().contains("ledger.db"));
+    let snapshot = health.borrow().clone();
+    assert_eq!(snapshot.lost, 7);
+    assert!(snapshot.trouble.unwrap().contains("ledger.db"));
     std::fs::remove_dir(&place.path).unwrap();
     ledger.flush().await.unwrap();
     assert_eq!((health.borrow().lost, health.borrow().trouble.clone()), (7, None));

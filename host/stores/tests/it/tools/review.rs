@@ -71,7 +71,7 @@ async fn a_new_name_is_quarantined_and_approved_by_digest() {
     assert_eq!((waiting(&book).await, &held[0].before), (vec!["read_file_v2".to_owned()], &None));
     let known = book.known("files").await.unwrap().unwrap();
     assert!(
-        known.tools[2].quarantine_reason.as_ref().is_some_and(|why| why.contains("first listing")),
+        known.tools[2].quarantine_reason.as_ref().is_some_and(|reason| reason.contains("first listing")),
         "{known:?}"
     );
     assert_eq!(known.quarantined, 1);

@@ -108,8 +108,8 @@ impl Member<'_> {
         if self.members.is_empty() {
             return text();
         }
-        let own = (!self.lines.is_empty()).then(|| (OWN_VALUE, vec![text()]));
-        let mut values: Vec<(&str, Vec<String>)> = own.into_iter().collect();
+        let own_value = (!self.lines.is_empty()).then(|| (OWN_VALUE, vec![text()]));
+        let mut values: Vec<(&str, Vec<String>)> = own_value.into_iter().collect();
         let mut places: HashMap<&str, usize> = HashMap::new();
         for member in &self.members {
             let place = *places.entry(member.key).or_insert(values.len());

@@ -161,22 +161,22 @@ pub(super) fn skip_body(tokens: &mut SqlLexer<'_>, last: Option<SqlToken>) {
 /// Reads a name without its schema, and returns the token after it.
 pub(super) fn name(tokens: &mut SqlLexer<'_>) -> (Option<Range<usize>>, Option<SqlToken>) {
     let text = tokens.text;
-    let mut found: Option<Range<usize>> = None;
+    let mut range: Option<Range<usize>> = None;
     for token in tokens.by_ref() {
         let modifier = ["IF", "NOT", "EXISTS", "ONLY", "CONCURRENTLY"].contains(&word(text, &token).as_str());
         match token {
-            SqlToken::Word(_) if found.is_none() && modifier => {}
-            SqlToken::Word(at) if found.as_ref().is_none_or(|found| found.is_empty()) => {
+            SqlToken::Word(_) if range.is_none() && modifier => {}
+            SqlToken::Word(at) if range.as_ref().is_none_or(|range| range.is_empty()) => {
                 let start = text[at.clone()].rfind('.').map_or(at.start, |dot| at.start + dot + 1);
-                found = Some(start..at.end);
+                range = Some(start..at.end);
             }
-            SqlToken::Name(at) if found.as_ref().is_none_or(|found| found.is_empty()) => found = Some(at),
+            SqlToken::Name(at) if range.as_ref().is_none_or(|range| range.is_empty()) => range = Some(at),
             // `"schema"."name"`
-            SqlToken::Mark(b'.', at) => found = Some(at..at),
-            token => return (found.filter(|found| !found.is_empty()), Some(token)),
+            SqlToken::Mark(b'.', at) => range = Some(at..at),
+            token => return (range.filter(|range| !range.is_empty()), Some(token)),
         }
     }
-    (found.filter(|found| !found.is_empty()), None)
+    (range.filter(|range| !range.is_empty()), None)
 }
 
 pub(super) fn name_list(tokens: &mut SqlLexer<'_>) -> Vec<Range<usize>> {

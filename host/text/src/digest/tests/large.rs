@@ -34,7 +34,7 @@ fn a_large_list_is_read_by_an_even_sample_and_its_unusual_rows() {
     text += "{\"id\":-5,\"s\":\"open\",\"n\":1}],\"end\":\"reached\"}";
     let read = scan::rows(&text, "").unwrap();
     assert!(read.sampled && read.children(ParsedDocument::ROOT).count() == 3);
-    let told = digest(&text, "", 1_000).unwrap();
+    let result = digest(&text, "", 1_000).unwrap();
     for part in [
         "quarantined",
         "at $.rows[600001]",
@@ -42,16 +42,16 @@ fn a_large_list_is_read_by_an_even_sample_and_its_unusual_rows() {
         "end: \"reached\"",
         "-5",
     ] {
-        assert!(told.text.contains(part), "no '{part}' in\n{}", told.text);
+        assert!(result.text.contains(part), "no '{part}' in\n{}", result.text);
     }
     assert!(
-        told.findings.iter().any(|finding| finding.contains("rows were not read")),
+        result.findings.iter().any(|finding| finding.contains("rows were not read")),
         "{:?}",
-        told.findings
+        result.findings
     );
-    assert!(!told.text.contains(", sum "), "{}", told.text);
-    let asked = digest(&text, "order 512345", 1_000).unwrap();
-    assert!(asked.text.contains("$.rows[512345]: {id: 512345"), "{}", asked.text);
+    assert!(!result.text.contains(", sum "), "{}", result.text);
+    let query_result = digest(&text, "order 512345", 1_000).unwrap();
+    assert!(query_result.text.contains("$.rows[512345]: {id: 512345"), "{}", query_result.text);
 }
 
 #[test]
@@ -62,10 +62,10 @@ fn large_lines_and_tables_are_sampled_too() {
     let mut table = String::from("id,s,n\n");
     fill(&mut table, DENSE_BYTES, |n| format!("{n},{},{}\n", state(n), n * 7 % 101));
     for (text, kind) in [(lines, "JSON Lines"), (table, "table")] {
-        let told = digest(&text, "", 1_000).unwrap();
-        assert_eq!(told.kind, kind);
+        let result = digest(&text, "", 1_000).unwrap();
+        assert_eq!(result.kind, kind);
         for part in ["quarantined", "$[300001]", "rows, of which ", "rows were not read"] {
-            assert!(told.text.contains(part), "no '{part}' in\n{}", told.text);
+            assert!(result.text.contains(part), "no '{part}' in\n{}", result.text);
         }
     }
 }
@@ -78,18 +78,18 @@ fn the_outcome_and_the_errors_of_a_large_log_are_found() {
         format!("2026-03-04 10:{:02}:{:02} {what} in {}ms\n", n / 60 % 60, n % 60, n * 7 % 401)
     });
     let _ = writeln!(text, "1 failed, 204 passed in 48.31s");
-    let told = digest(&text, "", 1_000).unwrap();
+    let result = digest(&text, "", 1_000).unwrap();
     assert!(
-        told.text.starts_with(&format!("- line {}: 1 failed, 204 passed in 48.31s\n", lines + 1)),
+        result.text.starts_with(&format!("- line {}: 1 failed, 204 passed in 48.31s\n", lines + 1)),
         "{}",
-        told.text
+        result.text
     );
     assert!(
-        told.text.contains("line 200001: ") && told.text.contains("disk 7 failed: no space"),
+        result.text.contains("line 200001: ") && result.text.contains("disk 7 failed: no space"),
         "{}",
-        told.text
+        result.text
     );
-    assert!(told.text.contains(&format!("{} lines, from ", lines + 1)), "{}", told.text);
+    assert!(result.text.contains(&format!("{} lines, from ", lines + 1)), "{}", result.text);
 }
 
 #[test]
@@ -99,8 +99,8 @@ fn hostile_large_texts_are_bounded() {
         format!("[{}", "{\"a\":[1,".repeat(DENSE_BYTES / 8)),
     ];
     for text in &texts {
-        let told = digest(text, "12345 error", 300).unwrap();
-        assert!(told.tokens_out <= 300 && !told.text.is_empty(), "{}", &text[..20]);
+        let result = digest(text, "12345 error", 300).unwrap();
+        assert!(result.tokens_out <= 300 && !result.text.is_empty(), "{}", &text[..20]);
         if let Ok(read) = scan::rows(text, "") {
             assert!(read.node_count() <= MAX_NODES, "{}", &text[..20]);
         }

@@ -401,12 +401,12 @@ fn questions_about_the_output_of_commands_are_answered() {
         let tokens = digest(text, "", u32::MAX).unwrap().tokens_in;
         assert!(tokens > 4 * MAX_TOKENS / 2, "{name} has {tokens} tokens");
         let budget = MAX_TOKENS.min(tokens / 4) - FRAME_TOKENS;
-        let told = digest(text, "", budget).unwrap();
-        assert!(told.tokens_out <= budget);
+        let result = digest(text, "", budget).unwrap();
+        assert!(result.tokens_out <= budget);
         for (question, words) in *questions {
             asked += 1;
-            if !told.text.lines().any(|line| words.iter().all(|word| has(line, word))) {
-                let _ = writeln!(open, "{name} ({}, {tokens}): {question} {words:?}", told.kind);
+            if !result.text.lines().any(|line| words.iter().all(|word| has(line, word))) {
+                let _ = writeln!(open, "{name} ({}, {tokens}): {question} {words:?}", result.kind);
             }
         }
     }

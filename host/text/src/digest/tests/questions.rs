@@ -41,10 +41,10 @@ fn plain_questions_are_answered_from_a_thousand_tokens() {
     let mut open = Vec::new();
     for question in &questions {
         let query = if question.kind == "lookup" { question.ask.as_str() } else { "" };
-        let told = digest(&fixture(&question.result), query, 1000).unwrap();
-        assert!(told.tokens_out <= 1000);
+        let result = digest(&fixture(&question.result), query, 1000).unwrap();
+        assert!(result.tokens_out <= 1000);
         let answers = |line: &str| question.line.iter().all(|word| has(line, word));
-        if !told.text.lines().any(answers) {
+        if !result.text.lines().any(answers) {
             open.push(format!("{} ({}): {}", question.result, question.kind, question.ask));
         }
     }

@@ -82,11 +82,11 @@ impl TextFacts {
     }
 
     fn holds_text(&self, quoted: &str) -> bool {
-        let (said, cut) = match quoted.strip_suffix('…') {
-            Some(said) => (said, true),
+        let (quoted_text, cut) = match quoted.strip_suffix('…') {
+            Some(quoted_text) => (quoted_text, true),
             None => (quoted, false),
         };
-        self.texts.iter().any(|text| if cut { text.starts_with(said) } else { text == said })
+        self.texts.iter().any(|text| if cut { text.starts_with(quoted_text) } else { text == quoted_text })
             || self.texts.iter().any(|text| text.contains('\\') || text.chars().any(char::is_control))
     }
 }
@@ -118,10 +118,10 @@ fn claims(finding: &str) -> (Vec<String>, Vec<String>) {
 }
 
 fn check(document: &str, budget: u32) -> Result<(), String> {
-    let told = digest(document, "", budget).unwrap();
+    let result = digest(document, "", budget).unwrap();
     let facts = TextFacts::from_text(document);
     let all: Vec<f64> = facts.numbers.iter().filter_map(|n| n.parse().ok()).collect();
-    for finding in told.findings.iter().filter(|finding| finding.ends_with('.') && !finding.ends_with("…."))
+    for finding in result.findings.iter().filter(|finding| finding.ends_with('.') && !finding.ends_with("…."))
     {
         let (texts, numbers) = claims(finding);
         for text in texts {
@@ -133,15 +133,15 @@ fn check(document: &str, budget: u32) -> Result<(), String> {
             Some((_, sum)) => (1, sum),
             None => (0, ""),
         };
-        for said in numbers.iter().filter(|said| sums == 0 || !rest.starts_with(said.as_str())) {
-            let value: f64 = said.parse().unwrap();
-            let close = all.iter().any(|n| *n == value || number(*n) == *said);
+        for numeral in numbers.iter().filter(|numeral| sums == 0 || !rest.starts_with(numeral.as_str())) {
+            let value: f64 = numeral.parse().unwrap();
+            let close = all.iter().any(|n| *n == value || number(*n) == *numeral);
             // Counts of omitted or missing items are differences of the counts above.
-            let more =
-                finding.contains(&format!("{said} more")) || finding.contains(&format!("missing in {said} "));
+            let more = finding.contains(&format!("{numeral} more"))
+                || finding.contains(&format!("missing in {numeral} "));
             let doubled = finding.contains("times in all");
             if !close && !more && !doubled {
-                return Err(format!("no number {said}: {finding}"));
+                return Err(format!("no number {numeral}: {finding}"));
             }
         }
     }

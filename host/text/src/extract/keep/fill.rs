@@ -41,13 +41,14 @@ impl ChunkSelection<'_> {
     fn candidates(&self, left: usize, cut: CutPoint) -> Vec<(usize, CutPoint)> {
         let in_part = |i: &usize| matches!(self.parts[*i], ChunkPart::Head(_) | ChunkPart::Tail(_));
         let may = |i: &usize| cut == CutPoint::Words || self.chunks[*i].kind == SpanKind::Prose;
-        let begun = (0..self.parts.len()).filter(in_part).filter(may).take(MAX_FILLED_CHUNKS);
-        let mut candidates: Vec<(usize, CutPoint)> = begun.map(|index| (index, CutPoint::Words)).collect();
+        let partial_chunks = (0..self.parts.len()).filter(in_part).filter(may).take(MAX_FILLED_CHUNKS);
+        let mut candidates: Vec<(usize, CutPoint)> =
+            partial_chunks.map(|index| (index, CutPoint::Words)).collect();
         for (prose, cut) in [(true, CutPoint::Words), (false, cut)] {
-            let near = || self.free(prose).take(MAX_TRIED_CHUNKS).filter(|i| self.cost(*i) + 1 < left);
+            let free_chunks = || self.free(prose).take(MAX_TRIED_CHUNKS).filter(|i| self.cost(*i) + 1 < left);
             // A chunk next to a selected one needs no mark.
-            let beside = near().find(|i| self.touches(*i) != (false, false));
-            let first = near().next();
+            let beside = free_chunks().find(|i| self.touches(*i) != (false, false));
+            let first = free_chunks().next();
             candidates.extend(beside.into_iter().chain(first).map(|index| (index, cut)));
         }
         candidates
@@ -73,7 +74,7 @@ impl ChunkSelection<'_> {
     /// Adds as much of a chunk as fits when printed, if that uses more of the budget.
     fn fill_one_counted(&mut self, index: usize, cut: CutPoint, best: &mut (String, usize)) {
         let (had, from_end) = self.kept_tokens(index);
-        let mut kept = self.parts[index];
+        let mut best_part = self.parts[index];
         // Closing a gap frees the tokens of its mark.
         let (mut low, mut high) = (had, had + self.budget - best.1 + GAP_MARK_TOKENS);
         while low < high {
@@ -87,10 +88,10 @@ impl ChunkSelection<'_> {
             low = middle;
             if tokens > best.1 {
                 *best = (out, tokens);
-                kept = self.parts[index];
+                best_part = self.parts[index];
             }
         }
-        self.set(index, kept);
+        self.set(index, best_part);
     }
 
     /// Returns the selected tokens of a chunk, and whether it is extended at its start.

@@ -53,8 +53,8 @@ pub(in crate::downstream) fn tool_headers(schema: &Map<String, Value>) -> Result
     if schema.contains_key(KEYWORD) {
         return Err(format!("`{KEYWORD}` is for an argument, not for the schema itself"));
     }
-    let mut left = vec![(Vec::new(), schema)];
-    while let Some((path, schema)) = left.pop() {
+    let mut stack = vec![(Vec::new(), schema)];
+    while let Some((path, schema)) = stack.pop() {
         for (keyword, value) in schema {
             match (keyword.as_str(), value) {
                 ("properties", Value::Object(properties)) => {
@@ -69,7 +69,7 @@ pub(in crate::downstream) fn tool_headers(schema: &Map<String, Value>) -> Result
                             }
                             headers.push((path.clone(), header));
                         }
-                        left.push((path, property));
+                        stack.push((path, property));
                     }
                 }
                 ("default" | "const" | "enum" | "examples" | "dependentRequired", _) => {}

@@ -126,12 +126,12 @@ impl HttpChannel {
     fn stream_headers(&self, peer: &Peer, last_event: Option<&str>) -> HeaderMap {
         let mut headers = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static(EVENT_STREAM))]);
         let text = |value: &str| HeaderValue::from_str(value).ok();
-        let own = [
+        let optional_headers = [
             (SESSION, self.session()),
             (VERSION, peer.version_of("").and_then(text)),
             (LAST_EVENT, last_event.and_then(text)),
         ];
-        for (name, value) in own {
+        for (name, value) in optional_headers {
             headers.extend(value.map(|value| (HeaderName::from_static(name), value)));
         }
         headers

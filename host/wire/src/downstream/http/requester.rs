@@ -137,9 +137,9 @@ fn redirect(from: &Url, response: &Response) -> Result<Option<Url>, CallFailure>
     match from.join(&location) {
         Ok(next) if is_same_request && next.origin() == from.origin() && next != *from => Ok(Some(next)),
         next => {
-            let shown = quoted(next.as_ref().map_or(&*location, Url::as_str), 300);
+            let address = quoted(next.as_ref().map_or(&*location, Url::as_str), 300);
             let reason =
-                format!("it answered {status} with the address {shown}; set `url` to that if you trust it");
+                format!("it answered {status} with the address {address}; set `url` to that if you trust it");
             Err(CallFailure::Transport(reason))
         }
     }

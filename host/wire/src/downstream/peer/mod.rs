@@ -240,8 +240,8 @@ impl Peer {
         }
         if is_modern {
             let features = call.map(|call| call.client.profile().features);
-            let own = features.filter(|features| *features != self.context.declared);
-            meta.extend(own.map_or_else(|| self.modern_meta.clone(), negotiation::modern_meta));
+            let call_features = features.filter(|features| *features != self.context.declared);
+            meta.extend(call_features.map_or_else(|| self.modern_meta.clone(), negotiation::modern_meta));
         }
     }
 
@@ -323,10 +323,10 @@ impl Peer {
     /// Counts what no request awaits. A flood ends the connection.
     pub(super) fn count_unrequested(&self, messages: usize, bytes: usize) {
         if lock(&self.flood).add(Instant::now(), messages, bytes) {
-            let why = format!(
+            let reason = format!(
                 "it sent more than {MAX_PER_SECOND} unrequested messages a second for {MAX_SECONDS} s"
             );
-            self.stop(ConnectionEnd { why, is_abuse: true });
+            self.stop(ConnectionEnd { reason, is_abuse: true });
         }
     }
 
@@ -377,12 +377,13 @@ impl Peer {
     /// lines of standard error are known.
     async fn end_failure_or(&self, reason: String) -> CallFailure {
         if let Some(end) = self.abuse.get() {
-            return CallFailure::Transport(end.why.clone());
+            return CallFailure::Transport(end.reason.clone());
         }
         let mut end = self.end.subscribe();
-        let known = timeout(MAX_END_WAIT, end.wait_for(Option::is_some)).await;
-        let known = known.ok().and_then(|known| known.ok().and_then(|end| end.clone()));
-        CallFailure::Transport(known.map_or(reason, |end| end.why))
+        let connection_end = timeout(MAX_END_WAIT, end.wait_for(Option::is_some)).await;
+        let connection_end =
+            connection_end.ok().and_then(|connection_end| connection_end.ok().and_then(|end| end.clone()));
+        CallFailure::Transport(connection_end.map_or(reason, |end| end.reason))
     }
 
     /// Waits until no request waits for its answer. Later requests do not matter.

@@ -62,12 +62,12 @@ impl ServerRequests {
 }
 
 /// Takes a place, unless `max` are taken, until it is dropped.
-fn place(taken: &Arc<AtomicUsize>, max: usize) -> Option<OnDrop<impl FnOnce() + use<>>> {
+fn place(counter: &Arc<AtomicUsize>, max: usize) -> Option<OnDrop<impl FnOnce() + use<>>> {
     let take = |count| (count < max).then_some(count + 1);
-    taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).ok()?;
-    let taken = Arc::clone(taken);
+    counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).ok()?;
+    let counter = Arc::clone(counter);
     Some(OnDrop::new(move || {
-        taken.fetch_sub(1, Ordering::Relaxed);
+        counter.fetch_sub(1, Ordering::Relaxed);
     }))
 }
 
@@ -218,7 +218,7 @@ pub(in crate::downstream) async fn answer_input_requests(
     context: &CallContext,
     requests: Map<String, Value>,
 ) -> Result<BTreeMap<String, Value>, Fault> {
-    let mut given = BTreeMap::new();
+    let mut responses = BTreeMap::new();
     let (mut keys, mut questions) = (Vec::new(), Vec::new());
     for (key, mut request) in requests {
         let params = match request.get_mut("params").map(Value::take) {
@@ -230,7 +230,7 @@ pub(in crate::downstream) async fn answer_input_requests(
             Some(SAMPLING) => QuestionKind::Sampling,
             Some("roots/list") => {
                 let roots: Vec<_> = context.client_roots().await?.into_iter().map(root_to_mcp).collect();
-                given.insert(key, json!({"roots": roots}));
+                responses.insert(key, json!({"roots": roots}));
                 continue;
             }
             _ => return Err(Fault::denied(format!("{server} sent an unsupported input request"))),
@@ -240,7 +240,7 @@ pub(in crate::downstream) async fn answer_input_requests(
     }
     if !questions.is_empty() {
         let answers = context.ask_client(&questions).await?;
-        given.extend(keys.into_iter().zip(answers.into_iter().map(Value::Object)));
+        responses.extend(keys.into_iter().zip(answers.into_iter().map(Value::Object)));
     }
-    Ok(given)
+    Ok(responses)
 }

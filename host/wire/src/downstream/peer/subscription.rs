@@ -51,12 +51,12 @@ impl Peer {
     /// Subscribes to changes.
     pub(in crate::downstream) async fn listen(
         self: &Arc<Self>,
-        wanted: Value,
+        filter: Value,
     ) -> Result<Subscription, CallFailure> {
         let (sender, acknowledged) = oneshot::channel();
         let this = Arc::clone(self);
         let mut listening = self.runtime.spawn(async move {
-            let request = Request::new(LISTEN, json!({"notifications": wanted}));
+            let request = Request::new(LISTEN, json!({"notifications": filter}));
             this.request_acknowledged(request, Some(sender)).await
         });
         let abort = listening.abort_handle();
@@ -95,8 +95,8 @@ impl Peer {
     fn follow_lists(self: &Arc<Self>, changed: ListChanged) {
         let reported =
             LISTS.iter().filter(|list| self.info().is_some_and(|info| info.has_option(list, "listChanged")));
-        let wanted: Map<_, _> = reported.map(|list| (format!("{list}ListChanged"), true.into())).collect();
-        if wanted.is_empty() {
+        let filter: Map<_, _> = reported.map(|list| (format!("{list}ListChanged"), true.into())).collect();
+        if filter.is_empty() {
             return;
         }
         let this = Arc::clone(self);
@@ -104,7 +104,7 @@ impl Peer {
             let (mut is_first, mut failures) = (true, 0);
             loop {
                 let began = Instant::now();
-                match this.listen(Value::Object(wanted.clone())).await {
+                match this.listen(Value::Object(filter.clone())).await {
                     Ok(mut subscription) => {
                         if !std::mem::take(&mut is_first) {
                             // A change may have been missed.

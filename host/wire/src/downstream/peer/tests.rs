@@ -132,7 +132,10 @@ async fn calls_fail_when_the_server_ends_and_afterwards() {
         .await;
         for _ in 0..2 {
             let failure = call(&session, "last").await.expect_err("no answer");
-            assert!(matches!(&failure, CallFailure::Transport(why) if why.contains("closed")), "{failure:?}");
+            assert!(
+                matches!(&failure, CallFailure::Transport(reason) if reason.contains("closed")),
+                "{failure:?}"
+            );
         }
     }
 }
@@ -186,10 +189,10 @@ async fn odd_answers_are_used_or_fail_with_the_words_of_the_server() {
 async fn bytes_that_are_not_utf_8_become_replacement_characters() {
     let (input, _reader) = tokio::io::duplex(1 << 16);
     let (mut writer, output) = tokio::io::duplex(1 << 16);
-    let begun = begin(&json!({"method": "initialize", "id": 1})).expect("an answer");
+    let handshake_reply = begin(&json!({"method": "initialize", "id": 1})).expect("an answer");
     let mut answer = br#"{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"caf"#.to_vec();
     answer.extend(b"\xe9 \\ud83d\"}]}}\n");
-    writer.write_all(format!("{begun}\n").as_bytes()).await.expect("a client");
+    writer.write_all(format!("{handshake_reply}\n").as_bytes()).await.expect("a client");
     let context = ConnectionContext::of_test(None, limits(&[]));
     let session = session_on(Lifecycle::Handshake, context, output, input).await.expect("a session");
     let mut call = Box::pin(call(&session, "menu"));
@@ -222,8 +225,8 @@ async fn a_server_may_ask_during_a_call() {
         while answer["id"] != "q" {
             answer = received.recv().await.expect("a message");
         }
-        let why = answer["error"]["message"].as_str().expect("no client to ask");
-        assert!(why.starts_with("the caller is not an MCP client"), "{why}");
+        let reason = answer["error"]["message"].as_str().expect("no client to ask");
+        assert!(reason.starts_with("the caller is not an MCP client"), "{reason}");
     }
 }
 
@@ -259,7 +262,7 @@ async fn a_modern_server_without_a_call_gets_no_roots() {
     let ask = json!({"jsonrpc": "2.0", "id": 9, "method": "roots/list"});
     let (_session, mut received) =
         scripted_session(Lifecycle::Discovery, move |message| match begin(message) {
-            Some(begun) => vec![begun, ask.clone()],
+            Some(handshake_reply) => vec![handshake_reply, ask.clone()],
             None => Vec::new(),
         })
         .await;
@@ -274,8 +277,8 @@ async fn a_modern_server_without_a_call_gets_no_roots() {
 async fn end_during_a_write(closes_output: bool) {
     let (input, _reader) = tokio::io::duplex(1 << 10);
     let (mut writer, output) = tokio::io::duplex(1 << 16);
-    let begun = begin(&json!({"method": "initialize", "id": 1})).expect("an answer");
-    writer.write_all(format!("{begun}\n").as_bytes()).await.expect("a client");
+    let handshake_reply = begin(&json!({"method": "initialize", "id": 1})).expect("an answer");
+    writer.write_all(format!("{handshake_reply}\n").as_bytes()).await.expect("a client");
     let context = ConnectionContext::of_test(None, limits(&[]));
     let session = session_on(Lifecycle::Handshake, context, output, input).await.expect("a session");
     let long = "x".repeat(10_000);
@@ -319,8 +322,8 @@ async fn changed_lists_are_reported() {
 async fn end_after(text: &str) -> ConnectionEnd {
     let (input, _reader) = tokio::io::duplex(1 << 16);
     let (mut writer, output) = tokio::io::duplex(1 << 16);
-    let begun = begin(&json!({"method": "initialize", "id": 1})).expect("an answer");
-    writer.write_all(format!("{begun}\n").as_bytes()).await.expect("a client");
+    let handshake_reply = begin(&json!({"method": "initialize", "id": 1})).expect("an answer");
+    writer.write_all(format!("{handshake_reply}\n").as_bytes()).await.expect("a client");
     let context = ConnectionContext::of_test(None, limits(&[]));
     let session = session_on(Lifecycle::Handshake, context, output, input).await.expect("a session");
     let flood = async {
@@ -348,8 +351,8 @@ async fn a_flood_of_what_no_request_awaits_ends_the_connection() {
         r#"{"jsonrpc":"2.0","method":"kelp/grew"}"#,
     ] {
         let end = end_after(text).await;
-        let why = "it sent more than 1000 unrequested messages a second for 10 s";
-        assert_eq!(end, ConnectionEnd { why: why.into(), is_abuse: true }, "{text}");
+        let reason = "it sent more than 1000 unrequested messages a second for 10 s";
+        assert_eq!(end, ConnectionEnd { reason: reason.into(), is_abuse: true }, "{text}");
     }
     assert!(began.elapsed() >= Duration::from_secs(7 * 10), "{:?}", began.elapsed());
 }
@@ -357,7 +360,7 @@ async fn a_flood_of_what_no_request_awaits_ends_the_connection() {
 async fn session_with(secrets: &[&str], answer: impl Fn(&Value) -> Value + Send + 'static) -> ServerSession {
     let context = ConnectionContext::of_test(None, limits(secrets));
     let answers = move |message: &Value| match begin(message) {
-        Some(begun) => vec![begun],
+        Some(handshake_reply) => vec![handshake_reply],
         None if message.get("id").is_some() => vec![answer(message)],
         None => Vec::new(),
     };

@@ -53,9 +53,10 @@ impl InheritedEnv {
     pub(in crate::downstream) fn withheld_from(
         &self,
         server: &str,
-        own: &[(String, Secret)],
+        own_variables: &[(String, Secret)],
     ) -> Option<String> {
-        let is_own = |variable: &WithheldVariable| own.iter().any(|(name, _)| *name == variable.name);
+        let is_own =
+            |variable: &WithheldVariable| own_variables.iter().any(|(name, _)| *name == variable.name);
         let withheld: Vec<_> = self.withheld.iter().filter(|variable| !is_own(variable)).collect();
         if withheld.is_empty() {
             return None;
@@ -125,12 +126,12 @@ impl ServerProcess {
             .map_err(|error| ConnectFailure::transient(format!("cannot start a thread for it: {error}")))?;
         let failed = |error: io::Error| {
             let directory = cwd.as_ref().unwrap_or(base);
-            let why = if directory.is_dir() {
+            let reason = if directory.is_dir() {
                 error.to_string()
             } else {
                 format!("directory {} does not exist", directory.display())
             };
-            ConnectFailure::permanent(format!("cannot start '{}': {why}", quoted(command, 200)))
+            ConnectFailure::permanent(format!("cannot start '{}': {reason}", quoted(command, 200)))
         };
         let began = starting.recv().map_err(|_| ConnectFailure::transient("its thread ended"))?;
         let (pid, input, output) = began.and_then(|pipes| pipes).map_err(failed)?;

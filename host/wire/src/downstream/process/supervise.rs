@@ -97,17 +97,17 @@ async fn end_descendants(ended: &mut SignalStream, deadline: Instant) {
     use rustix::process::{Signal, WaitOptions, kill_process, wait};
     use std::collections::HashSet;
 
-    let mut asked = HashSet::new();
+    let mut signaled_children = HashSet::new();
     let mut in_time = true;
     while in_time {
         for child in children() {
-            if asked.insert(child) {
+            if signaled_children.insert(child) {
                 let _ = kill_process(child, Signal::TERM);
             }
         }
         match wait(WaitOptions::NOHANG) {
             // The PID may be reused.
-            Ok(Some((child, _))) => drop(asked.remove(&child)),
+            Ok(Some((child, _))) => drop(signaled_children.remove(&child)),
             Ok(None) => in_time = tokio::time::timeout_at(deadline, ended.recv()).await.is_ok(),
             Err(_) => return,
         }

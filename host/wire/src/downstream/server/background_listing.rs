@@ -67,11 +67,11 @@ impl DownstreamServer {
         let mut inner = lock(&self.inner);
         let running = inner.first_listing.as_ref().and_then(|first| Some((first.wanted.upgrade()?, first)));
         if let Some((wanted, first)) = running {
-            let (why, until) = match &*first.progress.borrow() {
+            let (reason, until) = match &*first.progress.borrow() {
                 ListingProgress::Failed(fault) => (fault.in_one_line(), None),
                 _ => (starting(), Some(first.began + MAX_CLIENT_WAIT)),
             };
-            return (PendingListing { why, until, wanted }, first.progress.subscribe());
+            return (PendingListing { reason, until, wanted }, first.progress.subscribe());
         }
         let (wanted, began) = (Arc::new(()), Instant::now());
         let (progress, receiver) = watch::channel(ListingProgress::Running);
@@ -79,16 +79,16 @@ impl DownstreamServer {
         inner.first_listing = Some(FirstListing { wanted: Weak::clone(&weak), began, progress });
         drop(inner);
         self.shared.spawn(list_until_done(Weak::clone(&self.this), weak, then));
-        (PendingListing { why: starting(), until: Some(began + MAX_CLIENT_WAIT), wanted }, receiver)
+        (PendingListing { reason: starting(), until: Some(began + MAX_CLIENT_WAIT), wanted }, receiver)
     }
 
     /// Records a first listing that failed, as long as the returned token is held.
     pub(in crate::downstream) fn hold_back(&self, reason: &str) -> Arc<()> {
-        let wanted = Arc::new(());
+        let token = Arc::new(());
         let (progress, _) = watch::channel(ListingProgress::Failed(Fault::unavailable(reason)));
-        let first = FirstListing { wanted: Arc::downgrade(&wanted), began: Instant::now(), progress };
+        let first = FirstListing { wanted: Arc::downgrade(&token), began: Instant::now(), progress };
         lock(&self.inner).first_listing = Some(first);
-        wanted
+        token
     }
 
     /// Waits until the server is listed, and starts the listing if necessary. Concurrent callers share it.

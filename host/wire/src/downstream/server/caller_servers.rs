@@ -45,12 +45,12 @@ impl CallerServers {
     /// Returns the state of a connection, if any principal has one.
     pub(super) fn state(&self) -> Option<ServerState> {
         let servers = lock(&self.servers);
-        servers.values().any(|own| own.connected().is_some()).then_some(ServerState::Connected)
+        servers.values().any(|server| server.connected().is_some()).then_some(ServerState::Connected)
     }
 
     pub(super) async fn close(&self) {
         let servers = std::mem::take(&mut *lock(&self.servers));
-        join_all(servers.values().map(|own| Box::pin(own.close()))).await;
+        join_all(servers.values().map(|server| Box::pin(server.close()))).await;
     }
 }
 
@@ -65,16 +65,16 @@ impl DownstreamServer {
         if lock(&self.inner).closed {
             return Err(self.closed_fault());
         }
-        if let Some(own) = servers.get(principal) {
-            return Ok(Arc::clone(own));
+        if let Some(caller_server) = servers.get(principal) {
+            return Ok(Arc::clone(caller_server));
         }
         if servers.len() >= MAX_CALLERS {
-            let idle = servers.iter().filter_map(|(principal, own)| {
+            let idle = servers.iter().filter_map(|(principal, caller_server)| {
                 // A call may hold it before it counts as running.
-                let inner = lock(&own.inner);
+                let inner = lock(&caller_server.inner);
                 let is_followed =
                     inner.connection.as_ref().is_some_and(|connection| connection.is_followed());
-                let is_idle = inner.in_flight == 0 && !is_followed && Arc::strong_count(own) == 1;
+                let is_idle = inner.in_flight == 0 && !is_followed && Arc::strong_count(caller_server) == 1;
                 is_idle.then(|| (inner.last_used, principal.clone()))
             });
             let Some((_, longest)) = idle.min_by_key(|(last_used, _)| *last_used) else {
@@ -82,8 +82,8 @@ impl DownstreamServer {
                 return Err(Fault::exhausted(format!("{MAX_CALLERS} people are using server '{name}'"))
                     .hint("Repeat the call in a moment."));
             };
-            if let Some(own) = servers.remove(&longest) {
-                tokio::spawn(async move { own.close().await });
+            if let Some(caller_server) = servers.remove(&longest) {
+                tokio::spawn(async move { caller_server.close().await });
             }
         }
         let definition = ServerDefinition {
@@ -92,10 +92,10 @@ impl DownstreamServer {
             ..self.definition.clone()
         };
         let login = LoginId::from_principal(&self.definition.name, principal);
-        let own =
+        let caller_server =
             Self::with_login(definition, Arc::clone(&self.shared), login, Arc::clone(&self.listing_lock));
-        servers.insert(principal.clone(), Arc::clone(&own));
-        Ok(own)
+        servers.insert(principal.clone(), Arc::clone(&caller_server));
+        Ok(caller_server)
     }
 
     /// Returns the server with the login of a principal.
@@ -103,26 +103,26 @@ impl DownstreamServer {
     /// # Errors
     /// `denied` if the principal must sign in first. The hint has the link.
     pub(in crate::downstream) async fn signed_in(&self, principal: &Principal) -> Result<Arc<Self>, Fault> {
-        let own = self.for_caller(principal)?;
-        if own.has_login().await? { Ok(own) } else { Err(own.sign_in_fault()) }
+        let caller_server = self.for_caller(principal)?;
+        if caller_server.has_login().await? { Ok(caller_server) } else { Err(caller_server.sign_in_fault()) }
     }
 
     /// Returns the server with the login of the caller. If there is none, and the client can open a link, the user signs
     /// in first.
     pub(super) async fn signed_in_for(&self, context: &Arc<CallContext>) -> Result<Arc<Self>, Fault> {
-        let own = self.for_caller(&context.caller.principal)?;
-        if own.has_login().await? {
-            return Ok(own);
+        let caller_server = self.for_caller(&context.caller.principal)?;
+        if caller_server.has_login().await? {
+            return Ok(caller_server);
         }
         // An earlier attempt may have failed because of the login that ended.
-        lock(&own.inner).breaker.record_success();
-        let link = own.shared.logins.sign_ins().link(&own.login);
+        lock(&caller_server.inner).breaker.record_success();
+        let link = caller_server.shared.logins.sign_ins().link(&caller_server.login);
         let Some(mut link) = link.filter(|_| context.client.profile().features.urls) else {
-            return Err(own.sign_in_fault());
+            return Err(caller_server.sign_in_fault());
         };
         // The user needs one question, however many calls wait.
-        let Ok(_asking) = own.asking.try_lock() else { return Err(own.sign_in_fault()) };
-        let name = &own.definition.name;
+        let Ok(_asking) = caller_server.asking.try_lock() else { return Err(caller_server.sign_in_fault()) };
+        let name = &caller_server.definition.name;
         let message = format!("To use server '{name}', sign in with your own account.");
         let question = ClientQuestion::sign_in(&message, &link.url, &link.id);
         let answers = context.ask_client(&[question]).await?;
@@ -135,7 +135,7 @@ impl DownstreamServer {
                 tokio::select! {
                     signed_in = async { link.ended.wait_for(|ended| *ended).await.is_ok() } => return signed_in,
                     () = tokio::time::sleep(LOGIN_POLL_INTERVAL) => {
-                        if own.is_login_stored().await.unwrap_or(false) {
+                        if caller_server.is_login_stored().await.unwrap_or(false) {
                             return true;
                         }
                     }
@@ -143,7 +143,7 @@ impl DownstreamServer {
             }
         };
         let signed_in = context.wait_for_user(is_over).await?;
-        if signed_in { Ok(Arc::clone(&own)) } else { Err(own.sign_in_fault()) }
+        if signed_in { Ok(Arc::clone(&caller_server)) } else { Err(caller_server.sign_in_fault()) }
     }
 
     /// Whether the login can be used, as far as is known without a request. True if all callers share one.
@@ -183,14 +183,16 @@ impl DownstreamServer {
         if self.definition.login != ServerLogin::Caller || tool != SIGN_IN_TOOL {
             return Ok(false);
         }
-        let known = self.known().await?;
-        Ok(known.is_none_or(|known| known.listing.tools.iter().all(|own| *own.name != *SIGN_IN_TOOL)))
+        let server_listing = self.known().await?;
+        Ok(server_listing.is_none_or(|server_listing| {
+            server_listing.listing.tools.iter().all(|listed_tool| *listed_tool.name != *SIGN_IN_TOOL)
+        }))
     }
 
     /// Signs the caller in, and lists the server.
     pub(super) async fn sign_in(&self, call: &Call) -> Outcome {
-        let own = self.signed_in_for(&call.context).await?;
-        own.ensure_listed().await?;
+        let caller_server = self.signed_in_for(&call.context).await?;
+        caller_server.ensure_listed().await?;
         let text = format!("Signed in to server '{}'. Its tools are listed now.", self.definition.name);
         Ok(Reply { content: vec![ContentPart::Text(text)], ..Reply::default() })
     }
@@ -219,7 +221,7 @@ impl DownstreamServer {
     ///
     /// Principals may see different tools. Without this, each connection would change the tools of everybody.
     pub(super) async fn uses_known_listing(&self) -> bool {
-        self.login.owner().is_some() && self.known().await.is_ok_and(|known| known.is_some())
+        self.login.owner().is_some() && self.known().await.is_ok_and(|listing| listing.is_some())
     }
 }
 

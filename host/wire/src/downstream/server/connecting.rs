@@ -64,8 +64,11 @@ impl<'a> ConnectAttempt<'a> {
         }
         inner.breaker.admit(Instant::now()).map_err(|rejected| {
             let name = &server.definition.name;
-            let last =
-                inner.last_error.as_deref().map(|why| format!(" Last error: {why}")).unwrap_or_default();
+            let last = inner
+                .last_error
+                .as_deref()
+                .map(|reason| format!(" Last error: {reason}"))
+                .unwrap_or_default();
             let next = match rejected {
                 CircuitRejection::Open(left) => format!("next attempt in {:.1} s", left.as_secs_f64()),
                 CircuitRejection::Probing => "another call is trying to connect".to_owned(),
@@ -179,8 +182,8 @@ impl DownstreamServer {
             // The caller itself counts.
             None => inner.in_flight <= 1,
         };
-        let wanted = inner.declared.union(self.shared.connected_clients.declared());
-        let is_outdated = !inner.used && wanted != inner.declared;
+        let required_features = inner.declared.union(self.shared.connected_clients.declared());
+        let is_outdated = !inner.used && required_features != inner.declared;
         if is_meant && is_outdated { inner.connection.take() } else { None }
     }
 
@@ -188,8 +191,8 @@ impl DownstreamServer {
     /// because its listing must not change with the client that connects it.
     async fn features_to_declare(&self) -> ClientFeatures {
         let features = self.shared.connected_clients.declared();
-        let known = self.known().await.ok().flatten();
-        known.map_or(features, |known| features.union(known.listing.features))
+        let server_listing = self.known().await.ok().flatten();
+        server_listing.map_or(features, |server_listing| features.union(server_listing.listing.features))
     }
 
     async fn connect(self: Arc<Self>) -> Result<Arc<dyn ServerConnection>, Fault> {

@@ -133,10 +133,10 @@ impl DownstreamServer {
 
     pub(super) fn record_connection_end(&self, connection: &Arc<dyn ServerConnection>, end: ConnectionEnd) {
         if end.is_abuse {
-            tracing::warn!(source = %self.id, "disconnecting the server: {}", self.limits.redactor.redact_text(end.why.clone()));
+            tracing::warn!(source = %self.id, "disconnecting the server: {}", self.limits.redactor.redact_text(end.reason.clone()));
             lock(&self.inner).breaker.open(Instant::now());
         }
-        self.detach_connection(connection, ServerState::Failed, Some(end.why));
+        self.detach_connection(connection, ServerState::Failed, Some(end.reason));
     }
 }
 
@@ -214,9 +214,9 @@ impl DownstreamServer {
             .hint("List the tools again, then repeat the call.")
     }
 
-    pub(super) fn unreachable(&self, why: &str) -> Fault {
-        let (name, why) = (&self.definition.name, self.limits.redactor.redact_text(why.to_owned()));
-        Fault::unavailable(format!("cannot reach server '{name}': {why}"))
+    pub(super) fn unreachable(&self, reason: &str) -> Fault {
+        let (name, reason) = (&self.definition.name, self.limits.redactor.redact_text(reason.to_owned()));
+        Fault::unavailable(format!("cannot reach server '{name}': {reason}"))
             .hint(format!("Run `gatehouse servers status` to see its state; [servers.{name}] defines it."))
     }
 }

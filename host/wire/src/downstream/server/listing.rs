@@ -31,7 +31,7 @@ pub(super) enum ListFailure {
 impl ListFailure {
     pub(super) fn in_one_line(self) -> String {
         match self {
-            Self::Server(why) => why,
+            Self::Server(reason) => reason,
             Self::SessionEnded => "it ended the session".to_owned(),
             Self::Index(fault) => fault.in_one_line(),
         }
@@ -39,8 +39,8 @@ impl ListFailure {
 }
 
 impl From<String> for ListFailure {
-    fn from(why: String) -> Self {
-        Self::Server(why)
+    fn from(reason: String) -> Self {
+        Self::Server(reason)
     }
 }
 
@@ -107,8 +107,12 @@ impl DownstreamServer {
         // Only the index knows which tools are quarantined, and whether another host stored the change first.
         let now = self.shared.index.known(&self.definition.name).await.map_err(ListFailure::Index)?;
         let without_tools = |listing: &Listing| Listing { tools: Vec::new(), ..listing.clone() };
-        let rest = |known: &Option<KnownListing>| known.as_ref().map(|known| without_tools(&known.listing));
-        let quarantined = |known: &Option<KnownListing>| known.as_ref().map_or(0, |known| known.quarantined);
+        let rest = |known_listing: &Option<KnownListing>| {
+            known_listing.as_ref().map(|known_listing| without_tools(&known_listing.listing))
+        };
+        let quarantined = |known_listing: &Option<KnownListing>| {
+            known_listing.as_ref().map_or(0, |known_listing| known_listing.quarantined)
+        };
         if tools_changed || rest(&before) != rest(&now) {
             self.shared.changes.send_modify(|changes| *changes += 1);
         }
@@ -157,9 +161,9 @@ impl DownstreamServer {
             Ok((_, listed)) => listed.map_err(ListFailure::in_one_line),
             Err(fault) => Err(fault.in_one_line()),
         };
-        if let Err(why) = listed {
-            let why = self.limits.redactor.redact_text(why);
-            tracing::warn!(source = %self.id, "cannot list the tools again: {why}");
+        if let Err(reason) = listed {
+            let reason = self.limits.redactor.redact_text(reason);
+            tracing::warn!(source = %self.id, "cannot list the tools again: {reason}");
             return false;
         }
         !lock(&self.inner).listed_in_part
@@ -189,9 +193,9 @@ impl DownstreamServer {
                 self.retire(connection);
                 self.unreachable(&ListFailure::SessionEnded.in_one_line())
             }
-            ListFailure::Server(why) => {
-                let fault = self.unreachable(&why);
-                self.close_connection(connection, why);
+            ListFailure::Server(reason) => {
+                let fault = self.unreachable(&reason);
+                self.close_connection(connection, reason);
                 fault
             }
         }
@@ -199,33 +203,34 @@ impl DownstreamServer {
 
     /// Returns the stored listing without starting the server.
     pub(in crate::downstream) async fn known(&self) -> Result<Option<ServerListing>, Fault> {
-        let known = self.shared.index.known(&self.definition.name).await?;
-        lock(&self.inner).last_change = known.as_ref().and_then(|known| known.last_change);
+        let known_listing = self.shared.index.known(&self.definition.name).await?;
+        lock(&self.inner).last_change =
+            known_listing.as_ref().and_then(|known_listing| known_listing.last_change);
         let Some(source) = self.this.upgrade() else { return Ok(None) };
-        Ok(known.map(|mut known| {
+        Ok(known_listing.map(|mut known_listing| {
             // A listing from before each caller had a login may have the skills of one of them.
-            if self.definition.login == ServerLogin::Caller && !known.listing.skills.is_empty() {
-                Arc::make_mut(&mut known.listing).skills.clear();
+            if self.definition.login == ServerLogin::Caller && !known_listing.listing.skills.is_empty() {
+                Arc::make_mut(&mut known_listing.listing).skills.clear();
             }
-            let quarantined = known
+            let quarantined = known_listing
                 .tools
                 .iter()
                 .filter_map(|tool| Some((tool.name.to_string(), tool.quarantine_reason.clone()?)));
             let quarantined = Arc::new(quarantined.collect());
-            let listing = self.described(known.listing);
+            let listing = self.described(known_listing.listing);
             ServerListing { source: source as _, quarantined, listing }
         }))
     }
 
     /// Returns the stored listing, or lists the server as the caller if there is none.
     pub(in crate::downstream) async fn listing(&self, caller: &Principal) -> Result<ServerListing, Fault> {
-        if let Some(known) = self.known().await? {
-            return Ok(known);
+        if let Some(server_listing) = self.known().await? {
+            return Ok(server_listing);
         }
-        let own = self.signed_in(caller).await?;
+        let caller_server = self.signed_in(caller).await?;
         // A call may follow, so the connection stays open after the listing.
-        lock(&own.inner).call_may_follow = true;
-        own.ensure_listed().await?;
+        lock(&caller_server.inner).call_may_follow = true;
+        caller_server.ensure_listed().await?;
         self.known()
             .await?
             .ok_or_else(|| Fault::internal(format!("the listing of {} was not stored", self.id)))
@@ -237,31 +242,33 @@ impl DownstreamServer {
         let bare = Listing { params_schema: listing.params_schema.clone(), ..Listing::default() };
         let mut names = UniqueNames::new(&self.id);
         listing.prompts.retain(|prompt| {
-            let one = Listing { prompts: vec![prompt.clone()], ..bare.clone() };
+            let prompt_listing = Listing { prompts: vec![prompt.clone()], ..bare.clone() };
             // An invalid prompt takes no name.
-            let checked = one.check_server().map_err(|why| why.to_string());
+            let checked = prompt_listing.check_server().map_err(|reason| reason.to_string());
             let checked = checked.and_then(|()| names.add("prompt", &prompt.name));
-            checked.map_err(|why| omitted.add(1, why)).is_ok()
+            checked.map_err(|reason| omitted.add(1, reason)).is_ok()
         });
-        let mut sound =
-            |one: Listing| one.check_server().map_err(|why| omitted.add(1, why.to_string())).is_ok();
+        let mut sound = |item_listing: Listing| {
+            item_listing.check_server().map_err(|reason| omitted.add(1, reason.to_string())).is_ok()
+        };
         let templates = std::mem::take(&mut listing.templates);
         if listing.resources {
-            let all = templates.into_iter().map(|template| self.uris.template(template));
+            let exposed_templates = templates.into_iter().map(|template| self.uris.template(template));
             listing.templates = vec![self.uris.family.clone()];
-            listing
-                .templates
-                .extend(all.filter(|one| sound(Listing { templates: vec![one.clone()], ..bare.clone() })));
+            listing.templates.extend(
+                exposed_templates
+                    .filter(|template| sound(Listing { templates: vec![template.clone()], ..bare.clone() })),
+            );
         }
         self.expose_skills(listing);
-        let mut left = MAX_REMEMBERED_BYTES;
-        let known = std::mem::take(&mut listing.known_resources);
-        let known = known.into_iter().filter_map(|link| self.expose_link(link)).take_while(|link| {
+        let mut remaining_bytes = MAX_REMEMBERED_BYTES;
+        let resources = std::mem::take(&mut listing.known_resources);
+        let resources = resources.into_iter().filter_map(|link| self.expose_link(link)).take_while(|link| {
             let texts = [&link.title, &link.description, &link.mime_type].into_iter().flatten();
             let bytes = link.uri.len() + link.name.len() + texts.map(String::len).sum::<usize>();
-            left.checked_sub(bytes).map(|rest| left = rest).is_some()
+            remaining_bytes.checked_sub(bytes).map(|rest| remaining_bytes = rest).is_some()
         });
-        listing.known_resources = known.collect();
+        listing.known_resources = resources.collect();
     }
 
     pub(super) fn expose_link(&self, link: ResourceLink) -> Option<ResourceLink> {
@@ -282,9 +289,9 @@ impl ServerContext {
     }
 
     pub(in crate::downstream) async fn check_for_changes(&self) -> Result<(), Fault> {
-        let Some(shown) = *lock(&self.shown_generation) else { return Ok(()) };
+        let Some(last_generation) = *lock(&self.shown_generation) else { return Ok(()) };
         let generation = self.index.generation().await?;
-        if generation != shown {
+        if generation != last_generation {
             *lock(&self.shown_generation) = Some(generation);
             self.changes.send_modify(|changes| *changes += 1);
         }

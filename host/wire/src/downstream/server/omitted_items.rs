@@ -25,19 +25,19 @@ impl<'a> UniqueNames<'a> {
 
     /// Adds a name. Fails if clients could not tell its item from an earlier one, which would make the preset fail:
     /// a server can list a name that equals a shortened one.
-    pub(super) fn add(&mut self, what: &str, name: &str) -> Result<(), String> {
+    pub(super) fn add(&mut self, kind: &str, name: &str) -> Result<(), String> {
         let Ok(exposed) = self.source.exposed_name(name) else { return Ok(()) };
-        let shown = quoted(name, MAX_NAME_CHARS);
+        let quoted_name = quoted(name, MAX_NAME_CHARS);
         match self.used.entry(exposed) {
             Entry::Vacant(free) => {
                 free.insert(name.into());
                 Ok(())
             }
             Entry::Occupied(used) if **used.get() == *name => {
-                Err(format!("{what} '{shown}' is listed twice"))
+                Err(format!("{kind} '{quoted_name}' is listed twice"))
             }
             Entry::Occupied(used) => Err(format!(
-                "{what} '{shown}' would have the name '{}', like '{}'",
+                "{kind} '{quoted_name}' would have the name '{}', like '{}'",
                 used.key(),
                 quoted(used.get(), MAX_NAME_CHARS)
             )),
@@ -57,16 +57,16 @@ pub(super) fn drop_invalid_tools(source: &SourceId, listing: &mut Listing) {
     let omitted = &mut listing.omitted;
     for tool in std::mem::take(&mut listing.tools) {
         let check = |tool: &Arc<_>| {
-            let one = Listing { tools: vec![Arc::clone(tool)], ..alone.clone() };
-            one.check_server().map_err(|why| why.to_string())
+            let tool_listing = Listing { tools: vec![Arc::clone(tool)], ..alone.clone() };
+            tool_listing.check_server().map_err(|reason| reason.to_string())
         };
         let checked = match check(&tool) {
             Ok(()) => Ok((tool, None)),
-            Err(why) => {
+            Err(error) => {
                 // The tool works without its output schema.
                 let plain = Arc::new(ToolSpec { output_schema: None, ..ToolSpec::clone(&tool) });
-                let reason = format!("only the output schema of {why}");
-                check(&plain).map_err(|_| why).map(|()| (plain, Some(reason)))
+                let reason = format!("only the output schema of {error}");
+                check(&plain).map_err(|_| error).map(|()| (plain, Some(reason)))
             }
         };
         match checked.and_then(|(tool, reason)| names.add("tool", &tool.name).map(|()| (tool, reason))) {
@@ -79,7 +79,7 @@ pub(super) fn drop_invalid_tools(source: &SourceId, listing: &mut Listing) {
                 }
                 listing.tools.push(tool);
             }
-            Err(why) => omitted.add(1, why),
+            Err(reason) => omitted.add(1, reason),
         }
     }
 }

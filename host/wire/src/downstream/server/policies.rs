@@ -16,7 +16,9 @@ impl DownstreamServer {
     /// Catalogs identify a tool by its `Arc`, so the same listing yields the same tools.
     pub(super) fn described(&self, listed: Arc<Listing>) -> Arc<Listing> {
         let mut last = lock(&self.described);
-        if let Some((_, described)) = last.as_ref().filter(|(known, _)| Arc::ptr_eq(known, &listed)) {
+        if let Some((_, described)) =
+            last.as_ref().filter(|(cached_listing, _)| Arc::ptr_eq(cached_listing, &listed))
+        {
             return Arc::clone(described);
         }
         let described = self.describe(&listed).map_or_else(|| Arc::clone(&listed), Arc::new);
@@ -67,7 +69,7 @@ impl DownstreamServer {
 fn unlisted(policies: &BTreeMap<String, ToolPolicy>, listed: &Listing) -> Vec<String> {
     let names = || listed.tools.iter().map(|tool| &*tool.name);
     let missing = |name: &str| {
-        (!names().any(|known| known == name))
+        (!names().any(|listed_name| listed_name == name))
             .then(|| format!("the server lists no tool '{name}'.{}", did_you_mean(name, names())))
     };
     let checks = policies.values().filter_map(|policy| policy.precheck.as_deref());

@@ -17,19 +17,19 @@ impl DownstreamServer {
     /// Maps the URIs of skills. Removes those that clients could not check, or that hide something in their frontmatter:
     /// it cannot be cleaned, because digests cover it.
     pub(super) fn expose_skills(&self, listing: &mut Listing) {
-        let mut left = MAX_SKILL_BYTES;
+        let mut remaining_bytes = MAX_SKILL_BYTES;
         let mut seen = HashSet::new();
         for mut skill in std::mem::take(&mut listing.skills) {
             let name = quoted(skill.name(), 64);
-            match self.exposed_skill(&mut skill, &mut left) {
+            match self.exposed_skill(&mut skill, &mut remaining_bytes) {
                 Ok(()) if seen.insert(skill.uri.clone()) => listing.skills.push(skill),
                 Ok(()) => listing.omitted.add(1, format!("skill '{name}': it is listed twice")),
-                Err(why) => listing.omitted.add(1, format!("skill '{name}': {why}")),
+                Err(reason) => listing.omitted.add(1, format!("skill '{name}': {reason}")),
             }
         }
     }
 
-    fn exposed_skill(&self, skill: &mut Skill, left: &mut usize) -> Result<(), &'static str> {
+    fn exposed_skill(&self, skill: &mut Skill, remaining_bytes: &mut usize) -> Result<(), &'static str> {
         let root = skill.root().to_owned();
         let is_one = |uri: &String| uri.starts_with("skill://") && uri.starts_with(&root) && is_normal(uri);
         let files = skill.files.iter().flatten().map(|file| &file.uri);
@@ -42,7 +42,9 @@ impl DownstreamServer {
             *uri = self.uris.to_exposed(uri).ok_or("its URI is too long")?;
         }
         let text = serde_json::to_string(&skill).unwrap_or_default();
-        *left = left.checked_sub(text.len()).ok_or("the skills of the server are too large together")?;
+        *remaining_bytes = remaining_bytes
+            .checked_sub(text.len())
+            .ok_or("the skills of the server are too large together")?;
         let texts = [Some(&skill.frontmatter), skill.meta.as_ref()].into_iter().flatten();
         if texts.cloned().any(|object| hidden_chars::strip_value(&mut Value::Object(object)) > 0) {
             return Err("it has hidden characters");
@@ -63,16 +65,17 @@ impl DownstreamServer {
         else {
             return Ok(None);
         };
-        let known = self.known().await?;
-        let skills = known.iter().flat_map(|known| &known.listing.skills);
+        let server_listing = self.known().await?;
+        let skills = server_listing.iter().flat_map(|server_listing| &server_listing.listing.skills);
         let covering: Vec<&Skill> = skills.filter(|skill| exposed.starts_with(skill.root())).collect();
         let Some(nearest) = covering.iter().max_by_key(|skill| skill.root().len()) else { return Ok(None) };
         let listing = covering.iter().filter(|skill| skill.file(&exposed).is_some());
         // Skills may lie within others. Each that lists the file has to agree, or else the nearest.
         let mut checked = listing.chain([nearest]);
         let checked = checked.try_for_each(|skill| skills::verify(skill, &exposed, read));
-        checked.map(|()| Some(exposed)).map_err(|why| {
-            let fault = Fault::denied(format!("server '{}' sent another file: {why}", self.definition.name));
+        checked.map(|()| Some(exposed)).map_err(|reason| {
+            let fault =
+                Fault::denied(format!("server '{}' sent another file: {reason}", self.definition.name));
             fault.hint("Do not use the file. The server has to list its skills again if they changed.")
         })
     }

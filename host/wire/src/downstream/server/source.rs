@@ -68,8 +68,8 @@ impl Source for DownstreamServer {
     }
 
     async fn known_skills(&self) -> Vec<Skill> {
-        let known = self.known().await.ok().flatten();
-        known.map(|known| known.listing.skills.clone()).unwrap_or_default()
+        let server_listing = self.known().await.ok().flatten();
+        server_listing.map(|server_listing| server_listing.listing.skills.clone()).unwrap_or_default()
     }
 
     async fn call(&self, call: &Call, tool: &ToolEntry) -> Outcome {
@@ -86,15 +86,17 @@ impl Source for DownstreamServer {
         _: &Arc<str>,
         cursor: Option<&str>,
     ) -> Result<ResourcePage, Fault> {
-        let own = self.for_caller(&call.context.caller.principal)?;
-        let _running = own.begin_use();
-        let mut connection = own.connection_to_list(MAX_LIST_WAIT).await;
-        let mut listed = own.ask_for_resources(connection.as_ref(), cursor).await;
+        let caller_server = self.for_caller(&call.context.caller.principal)?;
+        let _running = caller_server.begin_use();
+        let mut connection = caller_server.connection_to_list(MAX_LIST_WAIT).await;
+        let mut listed = caller_server.ask_for_resources(connection.as_ref(), cursor).await;
         if let (Some(ended), Some(Err(CallFailure::SessionEnded { .. }))) = (&connection, &listed) {
-            own.retire(ended);
-            connection =
-                tokio::time::timeout(MAX_LIST_WAIT, own.connection()).await.ok().and_then(Result::ok);
-            listed = own.ask_for_resources(connection.as_ref(), cursor).await;
+            caller_server.retire(ended);
+            connection = tokio::time::timeout(MAX_LIST_WAIT, caller_server.connection())
+                .await
+                .ok()
+                .and_then(Result::ok);
+            listed = caller_server.ask_for_resources(connection.as_ref(), cursor).await;
         }
         if connection.is_some() {
             match listed {
@@ -113,11 +115,13 @@ impl Source for DownstreamServer {
             return Err(Fault::invalid("server restarted; request the list again without a cursor"));
         }
         // A listing from before each caller had a login may have the resources of one of them.
-        let known = match self.definition.login {
+        let server_listing = match self.definition.login {
             ServerLogin::Shared => self.known().await?,
             ServerLogin::Caller => None,
         };
-        let resources = known.map(|known| known.listing.known_resources.clone()).unwrap_or_default();
+        let resources = server_listing
+            .map(|server_listing| server_listing.listing.known_resources.clone())
+            .unwrap_or_default();
         Ok(ResourcePage { resources, next: None })
     }
 
@@ -136,14 +140,14 @@ impl Source for DownstreamServer {
         uri: &str,
     ) -> Result<Vec<EmbeddedResource>, Fault> {
         let upstream = self.upstream_uri(uri)?;
-        let own = self.signed_in_for(&call.context).await?;
-        let _running = own.begin_use();
+        let caller_server = self.signed_in_for(&call.context).await?;
+        let _running = caller_server.begin_use();
         let (upstream, context) = (upstream.as_str(), &call.context);
         let read = |connection: Arc<dyn ServerConnection>| async move {
             connection.read_resource(upstream, context).await
         };
-        let (connection, read) = own.request_in_session(&call.context, read).await?;
-        let mut read = read.map_err(|failure| own.resource_failed(&connection, failure))?;
+        let (connection, read) = caller_server.request_in_session(&call.context, read).await?;
+        let mut read = read.map_err(|failure| caller_server.resource_failed(&connection, failure))?;
         if let Some(exposed) = self.verify_skill_file(upstream, &read).await? {
             read.iter_mut().for_each(|part| part.uri.clone_from(&exposed));
             return Ok(read);
@@ -169,13 +173,13 @@ impl Source for DownstreamServer {
         uri: &str,
     ) -> Result<Option<watch::Receiver<u64>>, Fault> {
         let upstream = self.upstream_uri(uri)?;
-        let own = self.signed_in(&call.context.caller.principal).await?;
-        let _running = own.begin_use();
+        let caller_server = self.signed_in(&call.context.caller.principal).await?;
+        let _running = caller_server.begin_use();
         let upstream = upstream.as_str();
         let follow =
             |connection: Arc<dyn ServerConnection>| async move { connection.follow_resource(upstream).await };
-        let (connection, followed) = own.request_in_session(&call.context, follow).await?;
-        followed.map_err(|failure| own.resource_failed(&connection, failure))
+        let (connection, followed) = caller_server.request_in_session(&call.context, follow).await?;
+        followed.map_err(|failure| caller_server.resource_failed(&connection, failure))
     }
 
     async fn get_prompt(
@@ -185,13 +189,13 @@ impl Source for DownstreamServer {
         name: &str,
         arguments: &Map<String, Value>,
     ) -> Result<FilledPrompt, Fault> {
-        let own = self.signed_in_for(&call.context).await?;
-        let _running = own.begin_use();
+        let caller_server = self.signed_in_for(&call.context).await?;
+        let _running = caller_server.begin_use();
         let get = |connection: Arc<dyn ServerConnection>| async move {
             connection.get_prompt(name, arguments.clone(), &call.context).await
         };
-        let (connection, made) = own.request_in_session(&call.context, get).await?;
-        let mut filled = made.map_err(|failure| own.call_failed(&connection, failure))?;
+        let (connection, result) = caller_server.request_in_session(&call.context, get).await?;
+        let mut filled = result.map_err(|failure| caller_server.call_failed(&connection, failure))?;
         filled.messages.iter_mut().for_each(|message| self.uris.map(&mut message.content));
         Ok(filled)
     }
@@ -209,13 +213,13 @@ impl Source for DownstreamServer {
             }
             *template = self.uris.to_upstream(template).unwrap_or_default();
         }
-        let own = self.signed_in(&call.context.caller.principal).await?;
-        let _running = own.begin_use();
+        let caller_server = self.signed_in(&call.context.caller.principal).await?;
+        let _running = caller_server.begin_use();
         let typed = &typed;
         let complete =
             |connection: Arc<dyn ServerConnection>| async move { connection.complete(typed.clone()).await };
-        let (connection, completed) = own.request_in_session(&call.context, complete).await?;
-        completed.map_err(|failure| own.call_failed(&connection, failure))
+        let (connection, completed) = caller_server.request_in_session(&call.context, complete).await?;
+        completed.map_err(|failure| caller_server.call_failed(&connection, failure))
     }
 }
 
@@ -305,10 +309,10 @@ impl DownstreamServer {
             self.retire(connection);
         }
         match failure {
-            CallFailure::NotSent(why) => {
-                let why = self.limits.redactor.redact_text(why);
-                self.close_connection(connection, why.clone());
-                self.unreachable(&why)
+            CallFailure::NotSent(reason) => {
+                let reason = self.limits.redactor.redact_text(reason);
+                self.close_connection(connection, reason.clone());
+                self.unreachable(&reason)
             }
             CallFailure::Status { status, message } => {
                 let message = self.limits.redactor.redact_text(message);
@@ -320,11 +324,11 @@ impl DownstreamServer {
                 lock(&self.inner).breaker.call_failed(Instant::now());
                 may_have_run(message)
             }
-            CallFailure::Transport(why) => {
-                let why = self.limits.redactor.redact_text(why);
+            CallFailure::Transport(reason) => {
+                let reason = self.limits.redactor.redact_text(reason);
                 lock(&self.inner).breaker.call_failed(Instant::now());
-                self.close_connection(connection, why.clone());
-                may_have_run(format!("server '{name}' did not answer: {why}"))
+                self.close_connection(connection, reason.clone());
+                may_have_run(format!("server '{name}' did not answer: {reason}"))
             }
             CallFailure::Refused { code, message } => {
                 let message = self.limits.redactor.redact_text(message);
@@ -337,9 +341,9 @@ impl DownstreamServer {
                 Fault::new(kind, format!("server '{name}' answered: {message} ({code})"))
             }
             CallFailure::Login(fault) => {
-                let why = self.limits.redactor.redact_text(fault.in_one_line());
+                let reason = self.limits.redactor.redact_text(fault.in_one_line());
                 // The next call reconnects with the login that is stored by then.
-                self.close_connection(connection, why);
+                self.close_connection(connection, reason);
                 let message = self.limits.redactor.redact_text(fault.message);
                 Fault { message: format!("server '{name}' refused the call: {message}"), ..fault }
             }
@@ -351,10 +355,10 @@ impl DownstreamServer {
                 }
                 may_have_run(format!("server '{name}' ended the session during the call"))
             }
-            CallFailure::Unreadable(why) => {
+            CallFailure::Unreadable(reason) => {
                 lock(&self.inner).breaker.record_success();
-                let is_too_large = ["more than", "limit"].iter().any(|word| why.contains(word));
-                let message = format!("cannot read the answer of server '{name}': {why}");
+                let is_too_large = ["more than", "limit"].iter().any(|word| reason.contains(word));
+                let message = format!("cannot read the answer of server '{name}': {reason}");
                 if is_too_large {
                     Fault::exhausted(message).hint("Request less data, for example one page or fewer fields.")
                 } else {

@@ -194,7 +194,7 @@ mod tests {
         {
             let failure = read_call_result(result.clone()).expect_err("not a result");
             assert!(
-                matches!(&failure, CallFailure::Unreadable(why) if why.contains("tools/call")),
+                matches!(&failure, CallFailure::Unreadable(reason) if reason.contains("tools/call")),
                 "{failure:?}"
             );
         }

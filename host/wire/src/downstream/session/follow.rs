@@ -141,7 +141,7 @@ impl Drop for FirstFollower {
     fn drop(&mut self) {
         let mut followed = lock(&self.subscriptions.0);
         // After [`Self::wait_until_unfollowed`], the entry may belong to a new first follower.
-        if followed.get(&self.uri).is_some_and(|known| known.same_channel(&self.sender)) {
+        if followed.get(&self.uri).is_some_and(|sender| sender.same_channel(&self.sender)) {
             followed.remove(&self.uri);
         }
     }

@@ -129,7 +129,7 @@ impl ServerSession {
         budget: &ListingBudget,
     ) -> Result<ListItems, CallFailure> {
         let deadline = Instant::now() + limit;
-        let (mut all, mut cursors, mut ttl_ms) = (Vec::new(), Vec::<String>::new(), None);
+        let (mut items, mut cursors, mut ttl_ms) = (Vec::new(), Vec::<String>::new(), None);
         let incomplete = loop {
             let mut page = match self.page(list, cursors.last(), deadline, budget).await {
                 Ok(page) => page,
@@ -138,28 +138,29 @@ impl ServerSession {
                 Err(_) if cursors.last().is_some_and(String::is_empty) => break None,
                 Err(failure) => break Some(in_words(failure)),
             };
-            all.append(&mut page.items);
+            items.append(&mut page.items);
             ttl_ms = ttl_ms.into_iter().chain(page.ttl_ms).min();
             match page.next {
-                _ if all.len() >= list.max => break None,
+                _ if items.len() >= list.max => break None,
                 Value::Null => break None,
                 Value::String(next) if cursors.contains(&next) => {
-                    remove_repeated(&mut all);
-                    let shown = quoted(&next, 64);
-                    break (!next.is_empty()).then(|| format!("it answered with the cursor '{shown}' again"));
+                    remove_repeated(&mut items);
+                    let quoted_cursor = quoted(&next, 64);
+                    break (!next.is_empty())
+                        .then(|| format!("it answered with the cursor '{quoted_cursor}' again"));
                 }
                 Value::String(_) if cursors.len() + 1 >= MAX_PAGES => {
                     break Some(format!("it has no end after {MAX_PAGES} pages"));
                 }
                 Value::String(next) => cursors.push(next),
                 other => {
-                    let shown = quoted(&other.to_string(), 64);
-                    break Some(format!("its `nextCursor` is {shown} instead of a string"));
+                    let quoted_value = quoted(&other.to_string(), 64);
+                    break Some(format!("its `nextCursor` is {quoted_value} instead of a string"));
                 }
             }
         };
-        all.truncate(list.max);
-        Ok(ListItems { items: all, ttl_ms, incomplete })
+        items.truncate(list.max);
+        Ok(ListItems { items, ttl_ms, incomplete })
     }
 
     async fn page(
@@ -211,7 +212,7 @@ impl ServerSession {
             ));
         }
         if self.repeats_arguments() {
-            tool_headers(&tool.input_schema).map_err(|why| format!("tool '{}': {why}", name()))?;
+            tool_headers(&tool.input_schema).map_err(|reason| format!("tool '{}': {reason}", name()))?;
         }
         Ok(tool)
     }
@@ -221,7 +222,7 @@ impl ServerSession {
         let skills = resources && self.info.has_extension(SKILLS_EXTENSION_ID);
         listing.completes = self.info.has("completions");
         listing.resources = resources;
-        let (templates, known, prompts, skills) = tokio::join!(
+        let (templates, resource_items, prompts, skills) = tokio::join!(
             self.pages_if(resources, TEMPLATES, budget),
             self.pages_if(resources, RESOURCES, budget),
             self.pages_if(self.info.has("prompts"), PROMPTS, budget),
@@ -230,15 +231,15 @@ impl ServerSession {
         for skill in read_items::<rmcp::model::Skill>("skill", SKILLS, skills, listing) {
             match skills::from_mcp(&skill) {
                 Ok(skill) => listing.skills.push(skill),
-                Err(why) => {
-                    listing.omitted.add(1, format!("skill '{}': {why}", quoted(skill.name(), 64)));
+                Err(reason) => {
+                    listing.omitted.add(1, format!("skill '{}': {reason}", quoted(skill.name(), 64)));
                 }
             }
         }
         let templates = read_items("resource template", TEMPLATES, templates, listing).into_iter();
         listing.templates = templates.map(convert::resource_template).collect();
-        let known = read_items("resource", RESOURCES, known, listing).into_iter();
-        listing.known_resources = known.map(convert::resource_link).collect();
+        let resource_items = read_items("resource", RESOURCES, resource_items, listing).into_iter();
+        listing.known_resources = resource_items.map(convert::resource_link).collect();
         let prompts = read_items("prompt", PROMPTS, prompts, listing).into_iter();
         listing.prompts = prompts.map(convert::prompt).collect();
     }

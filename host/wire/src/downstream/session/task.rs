@@ -79,10 +79,10 @@ impl ServerSession {
             let (mut task, memory) = match self.poll_task(id, context).await {
                 Ok(polled) => polled,
                 // A repeated poll is harmless, and a proxy in between may restart.
-                Err(CallFailure::Transport(why) | CallFailure::NotSent(why))
+                Err(CallFailure::Transport(reason) | CallFailure::NotSent(reason))
                     if failed < MAX_FAILED_POLLS && !self.peer.is_closed() =>
                 {
-                    tracing::debug!(server = %self.peer.server, "cannot poll a task: {why}");
+                    tracing::debug!(server = %self.peer.server, "cannot poll a task: {reason}");
                     (failed, pause) = (failed + 1, POLL_INTERVAL);
                     continue;
                 }

@@ -32,17 +32,17 @@ fn only_answers_with_the_right_state_count() {
 
 #[test]
 fn refusals_and_other_issuers_end_the_login() {
-    let why = |target: &str, names: bool| code(target, names).and_then(Result::err).unwrap_or_default();
+    let reason = |target: &str, names: bool| code(target, names).and_then(Result::err).unwrap_or_default();
     assert_eq!(
-        why("/callback?error=access_denied&error_description=no.&state=right", false),
+        reason("/callback?error=access_denied&error_description=no.&state=right", false),
         "https://a.example refused the login: access_denied, no"
     );
     assert!(
-        why("/callback?code=c&state=right&iss=https://evil.example", false)
+        reason("/callback?code=c&state=right&iss=https://evil.example", false)
             .contains("'https://evil.example'")
     );
-    assert!(why("/callback?code=c&state=right", true).contains("does not name its issuer"));
-    assert!(why("/callback?state=right", false).contains("without a code"));
+    assert!(reason("/callback?code=c&state=right", true).contains("does not name its issuer"));
+    assert!(reason("/callback?state=right", false).contains("without a code"));
 }
 
 #[tokio::test]

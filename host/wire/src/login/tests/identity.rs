@@ -158,9 +158,9 @@ async fn an_id_token_from_elsewhere_needs_no_browser_and_lasts_until_it_expires(
     assert!(fixture.token(&host).await.is_err());
     assert_eq!(Company::grants(&company.provider).len(), 2, "an expired ID token is not sent");
 
-    for (token, why) in [("another.token", "the login was refused"), ("two words", "invalid ID token")] {
+    for (token, reason) in [("another.token", "the login was refused"), ("two words", "invalid ID token")] {
         let fault = company.log_in_with(token).await.expect_err("refused");
-        assert!(fault.message.contains(why) && !fault.message.contains("secret"), "{token}: {fault}");
+        assert!(fault.message.contains(reason) && !fault.message.contains("secret"), "{token}: {fault}");
     }
     let plain = LoginSettings::default();
     let dialog = TestDialog::default();
@@ -174,7 +174,7 @@ async fn an_id_token_from_elsewhere_needs_no_browser_and_lasts_until_it_expires(
 
 #[tokio::test]
 async fn providers_that_break_a_rule_end_the_login() {
-    for (misbehavior, why) in [
+    for (misbehavior, reason) in [
         (Misbehavior::NoMetadata, "publishes no metadata"),
         (Misbehavior::OtherIssuer, "is for another issuer"),
         (Misbehavior::NoS256, "does not declare support for S256"),
@@ -185,7 +185,10 @@ async fn providers_that_break_a_rule_end_the_login() {
     ] {
         let company = Company::with(&[misbehavior]);
         let fault = company.log_in().await.expect_err("refused");
-        assert!(fault.message.contains(why) && !fault.message.contains("secret"), "{misbehavior:?}: {fault}");
+        assert!(
+            fault.message.contains(reason) && !fault.message.contains("secret"),
+            "{misbehavior:?}: {fault}"
+        );
         assert!(company.fixture.authority.seen("/token").is_empty(), "{misbehavior:?}");
     }
 }

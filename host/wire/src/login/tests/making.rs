@@ -110,7 +110,7 @@ async fn servers_without_any_metadata_have_the_paths_of_2025_03_26() {
 
 #[tokio::test]
 async fn documents_that_break_a_rule_end_the_login() {
-    for (misbehavior, why) in [
+    for (misbehavior, reason) in [
         (Misbehavior::OtherResource, "is for another resource: 'https://bank.example/mcp'"),
         (Misbehavior::MetadataIsHtml, "cannot parse"),
         (Misbehavior::MetadataRedirects, "was not found at the advertised URL"),
@@ -123,7 +123,7 @@ async fn documents_that_break_a_rule_end_the_login() {
     ] {
         let fixture = Fixture::with(&[misbehavior]);
         let fault = fixture.log_in().await.expect_err("a rule is broken");
-        assert!(fault.message.contains(why), "{misbehavior:?}: {fault}");
+        assert!(fault.message.contains(reason), "{misbehavior:?}: {fault}");
         assert!(fixture.authority.seen("/authorize").is_empty(), "{misbehavior:?}: no user is asked");
         assert!(fixture.authority.seen("/elsewhere").is_empty(), "{misbehavior:?}: no redirect is followed");
     }
@@ -131,7 +131,7 @@ async fn documents_that_break_a_rule_end_the_login() {
 
 #[tokio::test]
 async fn failures_of_the_token_endpoint_store_nothing() {
-    for (misbehavior, why) in [
+    for (misbehavior, reason) in [
         (Misbehavior::CodeUsed, "the login was refused: 127.0.0.1 answered 400: invalid_grant"),
         (Misbehavior::TokenFails, "127.0.0.1 answered 500"),
         (Misbehavior::TokenIsHtml, "cannot parse"),
@@ -140,7 +140,7 @@ async fn failures_of_the_token_endpoint_store_nothing() {
     ] {
         let fixture = Fixture::with(&[misbehavior]);
         let fault = fixture.log_in().await.expect_err("no token");
-        assert!(fault.message.contains(why), "{misbehavior:?}: {fault}");
+        assert!(fault.message.contains(reason), "{misbehavior:?}: {fault}");
         let shown = format!("{fault:?}");
         let verifier = &fixture.authority.seen("/token")[0].form["code_verifier"];
         assert!(!shown.contains("code-secret") && !shown.contains(verifier), "{misbehavior:?}: {shown}");
@@ -222,7 +222,7 @@ async fn logging_out_removes_and_revokes_the_login() {
     let fixture = Fixture::with(&[Misbehavior::NoRevocation]);
     let forgotten = fixture.logged_in().await.log_out(&git()).await.expect("forgotten");
     assert!(
-        matches!(&forgotten, LogoutOutcome::Forgotten(why) if why.contains("does not support token revocation")),
+        matches!(&forgotten, LogoutOutcome::Forgotten(reason) if reason.contains("does not support token revocation")),
         "{forgotten:?}"
     );
     assert_eq!(fixture.files(), ["git.lock"]);

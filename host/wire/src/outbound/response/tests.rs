@@ -25,10 +25,10 @@ fn unsupported_encodings_are_rejected() {
     assert_eq!(encoding(&[(CONTENT_ENCODING, "GZip")]), Ok(Some(BodyEncoding::Gzip)));
     assert_eq!(encoding(&[(CONTENT_ENCODING, "deflate")]), Ok(Some(BodyEncoding::Deflate)));
     for bad in ["br", "zstd", "gzip, gzip", "aes128gcm"] {
-        let why = encoding(&[(CONTENT_ENCODING, bad)]).expect_err(bad);
+        let reason = encoding(&[(CONTENT_ENCODING, bad)]).expect_err(bad);
         assert!(
-            why.starts_with("a.example answered with an unsupported encoding") && why.contains(bad),
-            "{why}"
+            reason.starts_with("a.example answered with an unsupported encoding") && reason.contains(bad),
+            "{reason}"
         );
     }
     assert!(encoding(&[(TRANSFER_ENCODING, "gzip, chunked")]).is_err());

@@ -114,10 +114,10 @@ fn callers_with_equal_rules_share_a_view_of_what_they_may_use() {
 fn a_hidden_preset_is_like_an_unknown_one() {
     let host = host(&rules());
     let refusal = |preset: Option<&str>, group: &str| host.find(preset, &caller("key:a", group)).err();
-    let refused = |status, why: &str| Some(PresetRefusal { status, why: why.to_owned() });
+    let refused = |status, reason: &str| Some(PresetRefusal { status, reason: reason.to_owned() });
     for preset in ["secret", "secret2", "secrets"] {
-        let why = format!("unknown preset '{preset}'. There are: dev.");
-        assert_eq!(refusal(Some(preset), "dev"), refused(StatusCode::NOT_FOUND, &why));
+        let reason = format!("unknown preset '{preset}'. There are: dev.");
+        assert_eq!(refusal(Some(preset), "dev"), refused(StatusCode::NOT_FOUND, &reason));
     }
     let near = "unknown preset 'dew'. Did you mean 'dev'? There are: dev.";
     assert_eq!(refusal(Some("dew"), "dev"), refused(StatusCode::NOT_FOUND, near));

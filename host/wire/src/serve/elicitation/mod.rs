@@ -206,8 +206,8 @@ fn client_fault(error: &ServiceError) -> Fault {
                 .hint("Use another client, or pass the requested values as arguments.")
         }
         ServiceError::McpError(error) => {
-            let why = quoted(&error.message, 500);
-            Fault::denied(format!("the client refused the question: {why} ({})", error.code.0))
+            let reason = quoted(&error.message, 500);
+            Fault::denied(format!("the client refused the question: {reason} ({})", error.code.0))
         }
         _ => disconnected_fault(),
     }
@@ -252,9 +252,10 @@ impl RetryChannel {
 
     async fn send(&self, requests: InputRequests) -> Result<Vec<Map<String, Value>>, Fault> {
         let (answer, answered) = oneshot::channel();
-        let gone = || Fault::new(FaultKind::TimedOut, "the client cancelled the call before it answered");
-        self.0.send(PendingInput { requests, answer }).await.map_err(|_| gone())?;
-        answered.await.map_err(|_| gone())
+        let cancellation =
+            || Fault::new(FaultKind::TimedOut, "the client cancelled the call before it answered");
+        self.0.send(PendingInput { requests, answer }).await.map_err(|_| cancellation())?;
+        answered.await.map_err(|_| cancellation())
     }
 }
 

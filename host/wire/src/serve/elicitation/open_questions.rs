@@ -59,19 +59,19 @@ impl OpenQuestions {
             for question in &*open {
                 *counts.entry(&question.owner).or_insert(0_usize) += 1;
             }
-            let most = counts.values().max().copied();
-            let oldest = open.iter().position(|question| counts.get(&question.owner).copied() == most);
+            let max_count = counts.values().max().copied();
+            let oldest = open.iter().position(|question| counts.get(&question.owner).copied() == max_count);
             if let Some(oldest) = oldest {
                 open.remove(oldest).dropped.cancel();
             }
         }
         open.push(OpenQuestion { owner, dropped: dropped.clone() });
         drop(open);
-        let (all, own) = (Arc::clone(self), dropped.clone());
+        let (questions, token) = (Arc::clone(self), dropped.clone());
         OnDrop::new(move || {
             // Only this question has this token.
-            own.cancel();
-            lock(&all.open).retain(|question| !question.dropped.is_cancelled());
+            token.cancel();
+            lock(&questions.open).retain(|question| !question.dropped.is_cancelled());
         })
     }
 }

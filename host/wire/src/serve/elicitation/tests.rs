@@ -161,9 +161,9 @@ async fn a_client_with_a_session_is_sent_the_questions() {
         assert_eq!(asked["params"]["message"], "Gate 'asker' asks: How many?");
         assert_eq!(asked["params"]["requestedSchema"]["properties"]["n"]["type"], "integer");
         client.say(json!({"jsonrpc": "2.0", "id": asked["id"], "result": answer})).await;
-        let told = client.hear().await;
-        assert_eq!(told["method"], "notifications/message");
-        assert_eq!(told["params"], json!({"level": "info", "logger": "asker", "data": "answered"}));
+        let notification = client.hear().await;
+        assert_eq!(notification["method"], "notifications/message");
+        assert_eq!(notification["params"], json!({"level": "info", "logger": "asker", "data": "answered"}));
     }
     let reply = client.hear().await;
     assert_eq!(text(&reply), r#"{"action":"accept","content":{"n":7}}{"action":"decline"}"#);
@@ -186,7 +186,7 @@ async fn a_client_that_cannot_or_will_not_is_named() {
 }
 
 #[tokio::test]
-async fn since_2026_a_client_that_cannot_is_told_what_to_declare() {
+async fn since_2026_the_error_names_the_missing_client_capabilities() {
     let mut client = Connection::open().await;
     for declared in [json!({}), json!({"sampling": {}})] {
         let meta = json!({"_meta": {
@@ -196,7 +196,9 @@ async fn since_2026_a_client_that_cannot_is_told_what_to_declare() {
         let error = &client.result(1, meta).await["error"];
         assert_eq!(error["code"], -32021, "{error}");
         assert_eq!(error["data"], json!({"requiredCapabilities": {"elicitation": {"form": {}}}}));
-        assert!(error["message"].as_str().is_some_and(|why| why.contains("cannot show a form to the user")));
+        assert!(
+            error["message"].as_str().is_some_and(|reason| reason.contains("cannot show a form to the user"))
+        );
     }
 }
 
@@ -217,19 +219,19 @@ async fn a_call_that_is_given_up_asks_no_more() {
 async fn a_client_without_a_session_repeats_its_request_with_the_answers() {
     let mut client = Connection::open().await;
     let twice = json!({"times": 2});
-    let mut said = client.result(1, json!({"arguments": twice})).await;
+    let mut reply = client.result(1, json!({"arguments": twice})).await;
     for n in 1..=2 {
-        let result = &said["result"];
-        assert_eq!(result["resultType"], "input_required", "{said}");
+        let result = &reply["result"];
+        assert_eq!(result["resultType"], "input_required", "{reply}");
         let question = &result["inputRequests"]["1"];
         assert_eq!(question["method"], "elicitation/create");
         assert_eq!(question["params"]["message"], "Gate 'asker' asks: How many?");
         let (state, answers) = (result["requestState"].clone(), json!({"1": accepted(n)}));
         let retry = json!({"arguments": twice, "requestState": state, "inputResponses": answers});
-        said = client.result(n + 1, retry).await;
+        reply = client.result(n + 1, retry).await;
     }
     let both = r#"{"action":"accept","content":{"n":1}}{"action":"accept","content":{"n":2}}"#;
-    assert_eq!(text(&said), both, "{said}");
+    assert_eq!(text(&reply), both, "{reply}");
     assert_eq!(lock(&client.presets.paused_calls.calls).len(), 0);
 }
 
@@ -245,17 +247,19 @@ async fn only_the_same_call_goes_on() {
     ] {
         let error = client.result(2, wrong).await;
         assert_eq!(error["error"]["code"], -32602, "{error}");
-        assert!(error["error"]["message"].as_str().is_some_and(|why| why.contains("Call the tool again")));
+        assert!(
+            error["error"]["message"].as_str().is_some_and(|reason| reason.contains("Call the tool again"))
+        );
     }
     // Without all answers, the host asks again with a new state token.
     let again = client.result(3, json!({"arguments": {"times": 1}, "requestState": state})).await;
     let other = again["result"]["requestState"].clone();
     assert!(other.is_string() && other != state, "{again}");
     let unfit = json!({"1": {"action": "accept", "content": {"n": "many"}}});
-    let said = client
+    let reply = client
         .result(4, json!({"arguments": {"times": 1}, "requestState": other, "inputResponses": unfit}))
         .await;
-    assert!(text(&said).contains("does not match the question"), "{said}");
+    assert!(text(&reply).contains("does not match the question"), "{reply}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -29,16 +29,16 @@ impl BearerToken {
     }
 
     /// Whether this is the token. Equally long tokens compare in constant time.
-    pub(crate) fn is(&self, given: &str) -> bool {
-        given.as_bytes().ct_eq(self.0.as_bytes()).into()
+    pub(crate) fn is(&self, candidate: &str) -> bool {
+        candidate.as_bytes().ct_eq(self.0.as_bytes()).into()
     }
 }
 
 /// Returns the bearer token of a request. `None` if there is none, or more than one.
 pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
-    let given = values.next().filter(|_| values.next().is_none())?.to_str().ok()?;
-    let (scheme, token) = given.split_once(' ')?;
+    let header = values.next().filter(|_| values.next().is_none())?.to_str().ok()?;
+    let (scheme, token) = header.split_once(' ')?;
     let token = token.trim();
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }

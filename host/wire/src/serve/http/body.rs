@@ -49,12 +49,12 @@ pub(super) struct BodyRejection {
     status: StatusCode,
     /// ID of the request, if it is known.
     request: Value,
-    why: String,
+    reason: String,
 }
 
 impl BodyRejection {
-    pub(super) fn new(status: StatusCode, why: impl Into<String>) -> Self {
-        Self { status, request: Value::Null, why: why.into() }
+    pub(super) fn new(status: StatusCode, reason: impl Into<String>) -> Self {
+        Self { status, request: Value::Null, reason: reason.into() }
     }
 
     fn too_large() -> Self {
@@ -62,7 +62,7 @@ impl BodyRejection {
     }
 
     pub(super) fn response(self) -> BoxResponse {
-        refuse_request(self.status, self.request, &self.why)
+        refuse_request(self.status, self.request, &self.reason)
     }
 }
 
@@ -93,8 +93,8 @@ impl BodyReader {
         let values = bounds::max_value_count(&collected.0);
         if values > MAX_VALUES {
             let request = MessageOutline::new(&collected.0).request_id.unwrap_or_default();
-            let why = format!("the message has too many JSON values; the limit is {MAX_VALUES}");
-            return Err(BodyRejection { status: StatusCode::PAYLOAD_TOO_LARGE, request, why });
+            let reason = format!("the message has too many JSON values; the limit is {MAX_VALUES}");
+            return Err(BodyRejection { status: StatusCode::PAYLOAD_TOO_LARGE, request, reason });
         }
         let size = collected.0.len() + values * JSON_VALUE_BYTES;
         // No deadlock: this waits with a `reading` permit, and holders of a `working` permit never wait for one.

@@ -129,9 +129,9 @@ impl HttpConnection {
         let unsent = state.unsent;
         drop(state);
         if unsent > MAX_SMALL_REPLY
-            && let Some(all) = self.all.upgrade()
+            && let Some(connections) = self.all.upgrade()
         {
-            all.close_slowest();
+            connections.close_slowest();
         }
     }
 
@@ -231,7 +231,7 @@ impl ActiveRequest {
     }
 
     pub(super) fn is_crowded(&self) -> bool {
-        self.connection.all.upgrade().is_some_and(|all| all.is_crowded())
+        self.connection.all.upgrade().is_some_and(|connections| connections.is_crowded())
     }
 
     pub(super) fn enter_body(&self) {

@@ -171,7 +171,8 @@ impl OpenConnections {
         if unsent <= MAX_UNSENT_BYTES {
             return;
         }
-        let stalled = open.connections.values().filter_map(|one| Some((one.stalled()?, one)));
+        let stalled =
+            open.connections.values().filter_map(|connection| Some((connection.stalled()?, connection)));
         if let Some((_, slowest)) = stalled.min_by_key(|(since, _)| *since) {
             tracing::debug!(peer = %slowest.peer, unsent, "closed: the client does not read its reply, and too \
             many bytes are unwritten");

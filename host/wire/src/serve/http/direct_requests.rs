@@ -203,7 +203,8 @@ pub(super) fn accepts_both(headers: &HeaderMap) -> bool {
 /// Whether the `Accept` headers have this type, without parameters.
 pub(super) fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
     let mut values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    values.any(|value| value.split(',').any(|one| one.trim().eq_ignore_ascii_case(media_type)))
+    values
+        .any(|value| value.split(',').any(|media_range| media_range.trim().eq_ignore_ascii_case(media_type)))
 }
 
 /// Whether the version header is absent, or names this version.

@@ -29,12 +29,12 @@ impl DoorAudit {
     }
 
     /// Records a refused request. `principal` is `None` if its credential is not valid.
-    pub(super) fn record_refusal(&self, principal: Option<&Principal>, peer: SocketAddr, why: &str) {
+    pub(super) fn record_refusal(&self, principal: Option<&Principal>, peer: SocketAddr, reason: &str) {
         let Some(log) = &self.log else { return };
         let Some(left_out) = self.limits[usize::from(principal.is_some())].admit_line() else { return };
         let details = match left_out {
-            0 => why.to_owned(),
-            left_out => format!("{why} ({left_out} refusals before this one were left out)"),
+            0 => reason.to_owned(),
+            left_out => format!("{reason} ({left_out} refusals before this one were left out)"),
         };
         let unknown = Principal::Named(UNKNOWN.into());
         let entry = AuditEntry::event(AuditKind::Refusal, principal.unwrap_or(&unknown), "denied", &details);

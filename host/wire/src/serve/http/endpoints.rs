@@ -129,8 +129,8 @@ impl ToolEndpoint {
         body: &[u8],
     ) -> BoxResponse {
         if *method != self.method {
-            let why = format!("/{} requires a {} request", self.path, self.method);
-            let mut response = failed(StatusCode::METHOD_NOT_ALLOWED, &Fault::invalid(why));
+            let reason = format!("/{} requires a {} request", self.path, self.method);
+            let mut response = failed(StatusCode::METHOD_NOT_ALLOWED, &Fault::invalid(reason));
             if let Ok(allowed) = HeaderValue::from_str(self.method.as_str()) {
                 response.headers_mut().insert(ALLOW, allowed);
             }
@@ -141,8 +141,8 @@ impl ToolEndpoint {
             catalog = served.settled_catalog(&caller).await;
         }
         let Some(name) = self.name_in(&catalog).map(str::to_owned) else {
-            let why = format!("preset '{}' has no tool '{}'", catalog.preset, self.tool);
-            let fault = Fault::not_found(why).hint("Add the gate `proxy` to the preset in presets.toml.");
+            let reason = format!("preset '{}' has no tool '{}'", catalog.preset, self.tool);
+            let fault = Fault::not_found(reason).hint("Add the gate `proxy` to the preset in presets.toml.");
             return failed(StatusCode::NOT_FOUND, &fault);
         };
         let arguments = match self.arguments(body) {
@@ -182,7 +182,7 @@ impl ToolEndpoint {
             Ok(reply) => reply,
             Err(fault) => return failed(status(fault.kind), &fault),
         };
-        let told = match (self.answers, data(&reply)) {
+        let body = match (self.answers, data(&reply)) {
             (ReplyFormat::Data, Some(data)) => data,
             (ReplyFormat::Status, Some(data)) => json!({
                 "version": env!("CARGO_PKG_VERSION"),
@@ -192,7 +192,7 @@ impl ToolEndpoint {
             }),
             _ => results::call_result(Ok(reply), results::StructuredMode::Any),
         };
-        reply::json(StatusCode::OK, &told)
+        reply::json(StatusCode::OK, &body)
     }
 }
 

@@ -69,18 +69,18 @@ enum FailedCheck {
 pub(super) struct RequestRefusal {
     wrong: FailedCheck,
     status: StatusCode,
-    why: Cow<'static, str>,
+    reason: Cow<'static, str>,
     challenge: Option<String>,
 }
 
 impl RequestRefusal {
-    fn new(wrong: FailedCheck, status: StatusCode, why: impl Into<Cow<'static, str>>) -> Self {
-        Self { wrong, status, why: why.into(), challenge: None }
+    fn new(wrong: FailedCheck, status: StatusCode, reason: impl Into<Cow<'static, str>>) -> Self {
+        Self { wrong, status, reason: reason.into(), challenge: None }
     }
 
     /// Returns the status and the reason.
     pub(super) fn parts(&self) -> (StatusCode, &str) {
-        (self.status, &self.why)
+        (self.status, &self.reason)
     }
 }
 
@@ -98,10 +98,17 @@ impl RequestGuard {
         // Beyond loopback, the server cannot know its names unless configured. The token protects it.
         let checked = address.ip().is_loopback() || !settings.hosts.is_empty();
         let hosts = checked.then(|| [HostName::local(address.ip()), settings.hosts.clone()].concat());
-        let mut own = WebOrigin::local(address.ip(), address.port());
-        own.extend(base.and_then(|base| WebOrigin::parse(base).ok()));
+        let mut own_origins = WebOrigin::local(address.ip(), address.port());
+        own_origins.extend(base.and_then(|base| WebOrigin::parse(base).ok()));
         let bearer = Caller::named("token");
-        Self { hosts, own, pages: settings.origins.clone(), credentials, bearer, limits: Default::default() }
+        Self {
+            hosts,
+            own: own_origins,
+            pages: settings.origins.clone(),
+            credentials,
+            bearer,
+            limits: Default::default(),
+        }
     }
 
     /// Checks that the request is for this server, and not from a foreign web page.
@@ -112,38 +119,38 @@ impl RequestGuard {
 
     fn check_host(&self, request: &Parts) -> Result<(), RequestRefusal> {
         let malformed =
-            |why: &'static str| RequestRefusal::new(FailedCheck::Host, StatusCode::BAD_REQUEST, why);
-        let given = single_value(&request.headers, HOST).map_err(|_| malformed("duplicate Host header"))?;
-        let given = given.ok_or_else(|| malformed("missing Host header"))?;
+            |reason: &'static str| RequestRefusal::new(FailedCheck::Host, StatusCode::BAD_REQUEST, reason);
+        let header = single_value(&request.headers, HOST).map_err(|_| malformed("duplicate Host header"))?;
+        let header = header.ok_or_else(|| malformed("missing Host header"))?;
         let read = |text: &str| HostName::parse(text).map_err(|_| malformed("invalid Host header"));
-        let given = read(given.to_str().unwrap_or_default())?;
+        let host_name = read(header.to_str().unwrap_or_default())?;
         // An absolute URL in the request line overrides the header, so check both.
         let line = request.uri.authority().map(|authority| read(authority.as_str())).transpose()?;
-        let known = |name: &HostName| {
+        let is_allowed = |name: &HostName| {
             self.hosts.as_ref().is_none_or(|hosts| hosts.iter().any(|host| host.covers(name)))
         };
-        if known(&given) && line.is_none_or(|name| known(&name)) {
+        if is_allowed(&host_name) && line.is_none_or(|name| is_allowed(&name)) {
             return Ok(());
         }
-        let why = "the Host header does not name this server. Add the name to `allowed_hosts` under `[http]` in \
+        let reason = "the Host header does not name this server. Add the name to `allowed_hosts` under `[http]` in \
         presets.toml.";
-        Err(RequestRefusal::new(FailedCheck::Host, StatusCode::FORBIDDEN, why))
+        Err(RequestRefusal::new(FailedCheck::Host, StatusCode::FORBIDDEN, reason))
     }
 
     fn check_origin(&self, headers: &HeaderMap) -> Result<BrowserOrigin, RequestRefusal> {
-        let refusal = |status, why: &'static str| RequestRefusal::new(FailedCheck::Origin, status, why);
+        let refusal = |status, reason: &'static str| RequestRefusal::new(FailedCheck::Origin, status, reason);
         let twice = |_| refusal(StatusCode::BAD_REQUEST, "duplicate Origin header");
-        let Some(given) = single_value(headers, ORIGIN).map_err(twice)? else {
+        let Some(header) = single_value(headers, ORIGIN).map_err(twice)? else {
             return Ok(BrowserOrigin(None));
         };
-        let page = given.to_str().ok().and_then(|text| WebOrigin::parse(text).ok());
+        let page = header.to_str().ok().and_then(|text| WebOrigin::parse(text).ok());
         match page {
-            Some(page) if self.pages.contains(&page) => Ok(BrowserOrigin(Some(given.clone()))),
+            Some(page) if self.pages.contains(&page) => Ok(BrowserOrigin(Some(header.clone()))),
             Some(page) if self.own.contains(&page) => Ok(BrowserOrigin(None)),
             _ => {
-                let why = "web pages of this origin are not allowed. Add the origin to `allowed_origins` under \
+                let reason = "web pages of this origin are not allowed. Add the origin to `allowed_origins` under \
                 `[http]` in presets.toml.";
-                Err(refusal(StatusCode::FORBIDDEN, why))
+                Err(refusal(StatusCode::FORBIDDEN, reason))
             }
         }
     }
@@ -162,47 +169,48 @@ impl RequestGuard {
         if !self.credentials.are_required() {
             return Ok(Caller::local());
         }
-        let given = bearer(headers);
-        if let (Some(token), Some(given)) = (token, given)
-            && token.is(given)
+        let credential = bearer(headers);
+        if let (Some(token), Some(credential)) = (token, credential)
+            && token.is(credential)
         {
             return Ok(Arc::clone(&self.bearer));
         }
         let Some(authenticator) = authenticator else {
-            let why = "missing or invalid token: send the header `Authorization: Bearer <GATEHOUSE_TOKEN>`";
-            return Err(self.unauthorized(why, resource, None));
+            let reason =
+                "missing or invalid token: send the header `Authorization: Bearer <GATEHOUSE_TOKEN>`";
+            return Err(self.unauthorized(reason, resource, None));
         };
-        let Some(given) = given else {
-            let why = "missing credential: send the header `Authorization: Bearer <key or token>`";
-            return Err(self.unauthorized(why, resource, None));
+        let Some(credential) = credential else {
+            let reason = "missing credential: send the header `Authorization: Bearer <key or token>`";
+            return Err(self.unauthorized(reason, resource, None));
         };
-        authenticator.authenticate(given, resource).await.map_err(|refusal| match refusal {
-            AuthRefusal::Invalid(why) => self.unauthorized(why, resource, Some("invalid_token")),
+        authenticator.authenticate(credential, resource).await.map_err(|refusal| match refusal {
+            AuthRefusal::Invalid(reason) => self.unauthorized(reason, resource, Some("invalid_token")),
             AuthRefusal::InsufficientScope(scopes) => {
-                let why = format!("the token lacks the scopes {}", scopes.join(", "));
-                self.challenge(StatusCode::FORBIDDEN, why, resource, Some("insufficient_scope"), &scopes)
+                let reason = format!("the token lacks the scopes {}", scopes.join(", "));
+                self.challenge(StatusCode::FORBIDDEN, reason, resource, Some("insufficient_scope"), &scopes)
             }
-            AuthRefusal::Unavailable(why) => {
-                RequestRefusal::new(FailedCheck::Credential, StatusCode::SERVICE_UNAVAILABLE, why)
+            AuthRefusal::Unavailable(reason) => {
+                RequestRefusal::new(FailedCheck::Credential, StatusCode::SERVICE_UNAVAILABLE, reason)
             }
         })
     }
 
     fn unauthorized(
         &self,
-        why: impl Into<Cow<'static, str>>,
+        reason: impl Into<Cow<'static, str>>,
         resource: ProtectedResource<'_>,
         error: Option<&str>,
     ) -> RequestRefusal {
         let scopes = self.metadata().map(|metadata| &*metadata.scopes).unwrap_or_default();
-        self.challenge(StatusCode::UNAUTHORIZED, why, resource, error, scopes)
+        self.challenge(StatusCode::UNAUTHORIZED, reason, resource, error, scopes)
     }
 
     /// Returns a refusal that says how to sign in, as RFC 6750 and RFC 9728 describe.
     fn challenge(
         &self,
         status: StatusCode,
-        why: impl Into<Cow<'static, str>>,
+        reason: impl Into<Cow<'static, str>>,
         resource: ProtectedResource<'_>,
         error: Option<&str>,
         scopes: &[String],
@@ -218,7 +226,7 @@ impl RequestGuard {
         }
         let separator = if parameters.is_empty() { "" } else { " " };
         let challenge = Some(format!("Bearer{separator}{}", parameters.join(", ")));
-        RequestRefusal { challenge, ..RequestRefusal::new(FailedCheck::Credential, status, why) }
+        RequestRefusal { challenge, ..RequestRefusal::new(FailedCheck::Credential, status, reason) }
     }
 
     fn metadata(&self) -> Option<&ResourceMetadata> {
@@ -240,18 +248,18 @@ impl RequestGuard {
     pub(super) fn refuse(&self, refusal: &RequestRefusal, request: &Parts, peer: SocketAddr) -> BoxResponse {
         if let Some(left_out) = self.limits[refusal.wrong as usize].admit_line() {
             let headers = &request.headers;
-            let given = match refusal.wrong {
+            let header_value = match refusal.wrong {
                 FailedCheck::Host => Some(header_text(headers, HOST)),
                 FailedCheck::Origin => Some(header_text(headers, ORIGIN)),
                 // Never log a token.
                 FailedCheck::Credential => None,
             };
             tracing::warn!(
-                %peer, path = %quoted(request.uri.path(), 64), given = given.map(tracing::field::display),
+                %peer, path = %quoted(request.uri.path(), 64), given = header_value.map(tracing::field::display),
                 left_out, "request refused: {}", refusal.wrong,
             );
         }
-        let mut response = refuse(refusal.status, &refusal.why);
+        let mut response = refuse(refusal.status, &refusal.reason);
         // Free the connection for other clients.
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         if let Some(challenge) = &refusal.challenge
@@ -289,12 +297,13 @@ impl BrowserOrigin {
 
 /// Returns the headers that a page may send: [`REQUEST_HEADERS`] and the requested parameter headers.
 fn request_headers(headers: &HeaderMap) -> HeaderValue {
-    let asked = headers.get(ACCESS_CONTROL_REQUEST_HEADERS).and_then(|value| value.to_str().ok());
-    let asked = asked.unwrap_or_default().split(',').map(|name| name.trim().to_ascii_lowercase());
-    let mirrored = asked.filter(|name| name.starts_with(PARAMETER_HEADER));
+    let requested_headers = headers.get(ACCESS_CONTROL_REQUEST_HEADERS).and_then(|value| value.to_str().ok());
+    let requested_headers =
+        requested_headers.unwrap_or_default().split(',').map(|name| name.trim().to_ascii_lowercase());
+    let mirrored = requested_headers.filter(|name| name.starts_with(PARAMETER_HEADER));
     let mirrored = mirrored.filter(|name| HeaderName::try_from(name.as_str()).is_ok());
-    let all = mirrored.fold(REQUEST_HEADERS.to_owned(), |all, name| all + ", " + &name);
-    HeaderValue::try_from(all).unwrap_or(HeaderValue::from_static(REQUEST_HEADERS))
+    let allowed_headers = mirrored.fold(REQUEST_HEADERS.to_owned(), |list, name| list + ", " + &name);
+    HeaderValue::try_from(allowed_headers).unwrap_or(HeaderValue::from_static(REQUEST_HEADERS))
 }
 
 fn single_value(headers: &HeaderMap, name: HeaderName) -> Result<Option<&HeaderValue>, ()> {

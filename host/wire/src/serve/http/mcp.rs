@@ -97,7 +97,9 @@ impl PresetServices {
     pub(super) fn preset(&self, name: Option<&str>, served: &Arc<ServedPreset>) -> Arc<McpService> {
         let name = name.unwrap_or_default();
         let mut services = gatehouse_core::lock(&self.by_name);
-        if let Some((_, mcp)) = services.get(name).filter(|(known, _)| Arc::ptr_eq(known, served)) {
+        if let Some((_, mcp)) =
+            services.get(name).filter(|(cached_preset, _)| Arc::ptr_eq(cached_preset, served))
+        {
             return Arc::clone(mcp);
         }
         let mcp = Arc::new(self.service(served));
@@ -139,12 +141,12 @@ impl McpService {
         };
         let message = match message {
             Ok(message) => message,
-            Err(why) => return json(StatusCode::BAD_REQUEST, &why),
+            Err(reason) => return json(StatusCode::BAD_REQUEST, &reason),
         };
         let Some(()) = self.open_session_id(request.headers_mut(), &owner) else {
             return plain(StatusCode::NOT_FOUND, "Not Found: Session not found");
         };
-        let begun = match message {
+        let stream_reader = match message {
             Some(message) => match self.run(message, &request, &caller).await {
                 Some(DirectAnswer::Complete(response)) => return response,
                 Some(DirectAnswer::Streams(reader)) => Some(reader),
@@ -153,11 +155,11 @@ impl McpService {
             None => None,
         };
         let body = request.body().clone();
-        if begun.is_some() {
+        if stream_reader.is_some() {
             // The stream is that of the request which runs already. rmcp must not refuse it now.
             *request.body_mut() = Bytes::from_static(PING);
         }
-        let answer = with_owner(owner.clone(), begun, self.service.handle(request.map(Full::new)));
+        let answer = with_owner(owner.clone(), stream_reader, self.service.handle(request.map(Full::new)));
         // rmcp creates handlers on this task, and asks them for tools without a context.
         let mut response = REQUEST_CALLER.scope(caller, answer).await;
         match (method, response.status()) {
@@ -168,8 +170,8 @@ impl McpService {
             // rmcp could not parse the message.
             (Method::POST, StatusCode::UNSUPPORTED_MEDIA_TYPE) if is_json => {
                 let other = || envelope::invalid(None, "not an MCP message");
-                let why = envelope::unreadable(&body).unwrap_or_else(other);
-                return json(StatusCode::BAD_REQUEST, &why);
+                let reason = envelope::unreadable(&body).unwrap_or_else(other);
+                return json(StatusCode::BAD_REQUEST, &reason);
             }
             _ => {}
         }

@@ -45,13 +45,13 @@ pub(super) fn method_not_allowed(allowed: &'static str) -> BoxResponse {
 }
 
 /// Returns a JSON-RPC error that belongs to no request.
-pub(super) fn refuse(status: StatusCode, why: &str) -> BoxResponse {
-    refuse_request(status, Value::Null, why)
+pub(super) fn refuse(status: StatusCode, reason: &str) -> BoxResponse {
+    refuse_request(status, Value::Null, reason)
 }
 
 /// Returns a JSON-RPC error for the request with this ID.
-pub(super) fn refuse_request(status: StatusCode, id: Value, why: &str) -> BoxResponse {
-    json(status, &envelope::invalid(Some(id), why))
+pub(super) fn refuse_request(status: StatusCode, id: Value, reason: &str) -> BoxResponse {
+    json(status, &envelope::invalid(Some(id), reason))
 }
 
 /// A response body. Dropping it ends the request.

@@ -132,9 +132,9 @@ impl Router {
             Ok(served) => served,
             Err(refusal) => {
                 if refusal.status != StatusCode::SERVICE_UNAVAILABLE {
-                    self.audit.record_refusal(Some(&caller.principal), work.connection.peer, &refusal.why);
+                    self.audit.record_refusal(Some(&caller.principal), work.connection.peer, &refusal.reason);
                 }
-                return refuse(refusal.status, &refusal.why);
+                return refuse(refusal.status, &refusal.reason);
             }
         };
         let read = match self.read(&parts, body, work).await {
@@ -191,8 +191,8 @@ impl Router {
             biased;
             read = self.bodies.read(body) => read,
             () = self.presets.shutdown.wait_until_over() => {
-                let why = shutdown::aborted_fault().in_one_line();
-                Err(BodyRejection::new(StatusCode::SERVICE_UNAVAILABLE, why))
+                let reason = shutdown::aborted_fault().in_one_line();
+                Err(BodyRejection::new(StatusCode::SERVICE_UNAVAILABLE, reason))
             }
         };
         match read {

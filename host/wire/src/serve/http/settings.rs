@@ -109,9 +109,9 @@ impl HostName {
     /// Parses `name`, `name:port`, an address or `[v6]:port`.
     pub fn parse(text: &str) -> Result<Self, SettingError> {
         let wrong = || {
-            let shown = quoted(text, 100);
+            let quoted_host = quoted(text, 100);
             SettingError(format!(
-                "invalid host '{shown}': expected a name such as \"gatehouse.corp\" or \"localhost:8642\""
+                "invalid host '{quoted_host}': expected a name such as \"gatehouse.corp\" or \"localhost:8642\""
             ))
         };
         let authority: Authority = text.parse().map_err(|_| wrong())?;
@@ -123,15 +123,15 @@ impl HostName {
         Ok(Self { name: canonical(authority.host()), port: authority.port_u16() })
     }
 
-    /// Returns the names of loopback, and the address `own`.
-    pub(super) fn local(own: IpAddr) -> Vec<Self> {
-        let names = ["localhost".into(), "127.0.0.1".into(), "[::1]".into(), literal(own)];
+    /// Returns the names of loopback and of `address`.
+    pub(super) fn local(address: IpAddr) -> Vec<Self> {
+        let names = ["localhost".into(), "127.0.0.1".into(), "[::1]".into(), literal(address)];
         names.map(|name| Self { name, port: None }).into()
     }
 
-    /// True if a request for `given` matches this name.
-    pub(super) fn covers(&self, given: &Self) -> bool {
-        self.name == given.name && (self.port.is_none() || self.port == given.port)
+    /// True if a request for `requested` matches this name.
+    pub(super) fn covers(&self, requested: &Self) -> bool {
+        self.name == requested.name && (self.port.is_none() || self.port == requested.port)
     }
 }
 
@@ -146,9 +146,9 @@ impl WebOrigin {
     /// Parses `scheme://host[:port]`.
     pub fn parse(text: &str) -> Result<Self, SettingError> {
         let wrong = || {
-            let shown = quoted(text, 100);
+            let quoted_origin = quoted(text, 100);
             SettingError(format!(
-                "invalid origin '{shown}': expected an origin such as \"http://localhost:6274\", without a path"
+                "invalid origin '{quoted_origin}': expected an origin such as \"http://localhost:6274\", without a path"
             ))
         };
         let (scheme, authority) = text.split_once("://").ok_or_else(wrong)?;
@@ -166,8 +166,8 @@ impl WebOrigin {
         Ok(Self { scheme, host })
     }
 
-    pub(super) fn local(own: IpAddr, port: u16) -> Vec<Self> {
-        let hosts = HostName::local(own).into_iter();
+    pub(super) fn local(address: IpAddr, port: u16) -> Vec<Self> {
+        let hosts = HostName::local(address).into_iter();
         hosts
             .map(|host| Self { scheme: "http".into(), host: HostName { port: Some(port), ..host } })
             .collect()

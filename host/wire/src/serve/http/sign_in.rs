@@ -102,9 +102,9 @@ impl SignInPages<'_> {
         let caller = match self.guard.authenticate(&credential, ProtectedResource::Any).await {
             Ok(caller) => caller,
             Err(refusal) => {
-                let (status, why) = refusal.parts();
-                self.audit.record_refusal(None, work.connection.peer, why);
-                return failed(status, why);
+                let (status, reason) = refusal.parts();
+                self.audit.record_refusal(None, work.connection.peer, reason);
+                return failed(status, reason);
             }
         };
         work.mark_admitted(Arc::clone(&caller));
@@ -160,8 +160,8 @@ impl SignInPages<'_> {
         let prefix = if self.logins.sign_ins().is_https() { SECURE_PREFIX } else { COOKIE_PREFIX };
         let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
         let pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
-        let own = pairs.filter(|(name, _)| name.starts_with(prefix));
-        own.map(|(_, value)| Secret::new(value)).take(MAX_COOKIES).collect()
+        let sign_in_cookies = pairs.filter(|(name, _)| name.starts_with(prefix));
+        sign_in_cookies.map(|(_, value)| Secret::new(value)).take(MAX_COOKIES).collect()
     }
 
     /// Returns the cookie that binds a sign-in to this browser.
@@ -210,7 +210,7 @@ fn fault_page(fault: &Fault) -> BoxResponse {
     failed(status, &fault.in_one_line())
 }
 
-fn failed(status: StatusCode, why: &str) -> BoxResponse {
-    let content = format!("<h1>Not signed in</h1>\n<p>{}</p>\n", escaped(why));
+fn failed(status: StatusCode, reason: &str) -> BoxResponse {
+    let content = format!("<h1>Not signed in</h1>\n<p>{}</p>\n", escaped(reason));
     answer(status, "Not signed in", &content)
 }

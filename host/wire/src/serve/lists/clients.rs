@@ -106,8 +106,8 @@ impl PresetClients {
     /// Adds an initialized client, once. Notifies it of lists that changed since it received them.
     pub(crate) fn join(&self, client: Arc<ClientState>, caller: &Arc<Caller>, peer: Peer<RoleServer>) {
         let mut connected = lock(&self.connected);
-        connected.retain(|known| !known.peer.is_transport_closed());
-        if connected.iter().any(|known| Arc::ptr_eq(&known.client, &client)) {
+        connected.retain(|entry| !entry.peer.is_transport_closed());
+        if connected.iter().any(|entry| Arc::ptr_eq(&entry.client, &client)) {
             return;
         }
         for list in ListKind::ALL {
@@ -150,7 +150,7 @@ impl PresetClients {
         changed_for: impl Fn(&Arc<Caller>) -> Vec<ListKind>,
     ) {
         let mut connected = lock(&self.connected);
-        connected.retain(|known| !known.peer.is_transport_closed());
+        connected.retain(|entry| !entry.peer.is_transport_closed());
         for list in changed {
             self.announced[*list as usize].store(generation.0, Ordering::SeqCst);
         }
@@ -165,7 +165,7 @@ impl PresetClients {
 
     pub(crate) fn infos(&self) -> Vec<ClientInfo> {
         let connected = lock(&self.connected);
-        connected.iter().filter(|known| !known.peer.is_transport_closed()).map(info).collect()
+        connected.iter().filter(|entry| !entry.peer.is_transport_closed()).map(info).collect()
     }
 }
 
@@ -177,8 +177,8 @@ fn notify_client(client: &ClientState, peer: &Peer<RoleServer>, list: ListKind, 
     let peer = peer.clone();
     tokio::spawn(async move {
         if !tokio::time::timeout(MAX_NOTIFY_TIME, list.notify(&peer)).await.unwrap_or_default() {
-            let what = list.as_str();
-            tracing::warn!("cannot notify a client that its {what} changed");
+            let list_name = list.as_str();
+            tracing::warn!("cannot notify a client that its {list_name} changed");
         }
     });
 }

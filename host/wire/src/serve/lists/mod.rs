@@ -90,8 +90,8 @@ impl ListKind {
         if method == "completion/complete" {
             return may_complete(catalog);
         }
-        let found = METHODS.iter().find(|(known, ..)| *known == method);
-        found.is_some_and(|(_, list, removed)| list.exists_in(catalog) && !(since_2026 && *removed))
+        let entry = METHODS.iter().find(|(name, ..)| *name == method);
+        entry.is_some_and(|(_, list, removed)| list.exists_in(catalog) && !(since_2026 && *removed))
     }
 
     pub(crate) const fn as_str(self) -> &'static str {
@@ -126,9 +126,9 @@ impl ListKind {
             Self::Prompts => serde_json::to_vec(&prompt_list(catalog)),
             Self::Resources => {
                 let sources = catalog.resources_and_prompts.resource_sources().iter();
-                let known =
-                    sources.map(|known| (known.source.id(), &known.params, &known.listing.known_resources));
-                let sources: Vec<_> = known.collect();
+                let entries = sources
+                    .map(|source| (source.source.id(), &source.params, &source.listing.known_resources));
+                let sources: Vec<_> = entries.collect();
                 let skills: Vec<_> = catalog.resources_and_prompts.skills().collect();
                 serde_json::to_vec(&(sources, resource_templates(catalog), skills))
             }
@@ -149,12 +149,12 @@ impl ListKind {
     /// Notifies a subscriber if it requested this list. Returns false if the client is gone.
     pub(crate) async fn notify_subscriber(self, sink: &SubscriptionSink) -> bool {
         let filter = sink.accepted();
-        let wanted = match self {
+        let is_accepted = match self {
             Self::Tools => filter.tools_list_changed,
             Self::Prompts => filter.prompts_list_changed,
             Self::Resources => filter.resources_list_changed,
         };
-        if wanted != Some(true) {
+        if is_accepted != Some(true) {
             return true;
         }
         let sent = match self {

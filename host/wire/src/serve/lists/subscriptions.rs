@@ -103,19 +103,19 @@ impl ResourceWatch {
 
     /// Watches the source if it reports changes. Returns the time until the next change, if known.
     async fn watch(&mut self, handler: &Handler, caller: &Arc<Caller>) -> Result<Option<Duration>, Fault> {
-        let known = handler.resource_ttl(caller, &self.uri).await?;
+        let ttl = handler.resource_ttl(caller, &self.uri).await?;
         if self.reports.is_none() {
             self.reports = handler.watch_resource(caller, &self.uri).await?;
         }
-        Ok(known)
+        Ok(ttl)
     }
 
     /// Waits until the resource changes. `None` if changes cannot be detected or the resource is gone.
     pub(crate) async fn next_change(mut self, handler: &Handler, caller: &Arc<Caller>) -> Option<Self> {
         let mut wait = MIN_RETRY_WAIT;
         loop {
-            let known = match self.watch(handler, caller).await {
-                Ok(known) => known,
+            let ttl = match self.watch(handler, caller).await {
+                Ok(ttl) => ttl,
                 Err(fault) if self.missed && fault.kind == FaultKind::Unavailable => {
                     tokio::time::sleep(wait).await;
                     wait = (wait * 2).min(MAX_RETRY_WAIT);
@@ -130,10 +130,10 @@ impl ResourceWatch {
                     return None;
                 }
             };
-            if known.is_none() && self.reports.is_none() && !self.missed {
+            if ttl.is_none() && self.reports.is_none() && !self.missed {
                 return None;
             }
-            if std::mem::take(&mut self.missed) || self.wait_for_update(known).await {
+            if std::mem::take(&mut self.missed) || self.wait_for_update(ttl).await {
                 tokio::time::sleep_until(self.next_notification).await;
                 if let Some(reports) = &mut self.reports {
                     // Changes up to now are part of this notification.
@@ -147,9 +147,9 @@ impl ResourceWatch {
     }
 
     /// Waits for the known time or a report from the source. Returns false if the source is gone.
-    async fn wait_for_update(&mut self, known: Option<Duration>) -> bool {
+    async fn wait_for_update(&mut self, ttl: Option<Duration>) -> bool {
         let by_itself = async {
-            match known {
+            match ttl {
                 Some(time) => tokio::time::sleep(time.max(MIN_UPDATE_INTERVAL)).await,
                 None => std::future::pending().await,
             }

@@ -231,11 +231,11 @@ pub(crate) fn wrong_request_kind() -> ErrorData {
 /// Converts a panic to a fault, so that the client gets a reply.
 pub(crate) async fn without_panic<T>(
     id: CallId,
-    what: &str,
+    subject: &str,
     work: impl Future<Output = Result<T, Fault>>,
 ) -> Result<T, Fault> {
     AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_| {
-        tracing::error!(call = %id, tool = %quoted(what, 64), "the host panicked in a call");
+        tracing::error!(call = %id, tool = %quoted(subject, 64), "the host panicked in a call");
         Err(Fault::internal(format!("the host failed on this call ({id})"))
             .hint("This is a bug in Gatehouse. The host's log has the details under this ID."))
     })

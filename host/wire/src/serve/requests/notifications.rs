@@ -89,7 +89,9 @@ impl ProgressSink for NotificationSender {
         let last = message.as_deref().map_or_else(count, |message| quoted(message, MAX_LAST_PROGRESS));
         *lock(&self.last_progress) = Some(last);
         let request = lock(&self.request);
-        let Some((request, token)) = request.as_ref().and_then(|one| Some((one, one.token.clone()?))) else {
+        let Some((request, token)) =
+            request.as_ref().and_then(|request| Some((request, request.token.clone()?)))
+        else {
             return;
         };
         let mut params = ProgressNotificationParam::new(token, done);

@@ -184,7 +184,7 @@ impl PausedCalls {
     ) -> Result<ServerResult, ErrorData> {
         let PausedCall { call, input, .. } = self.take(state, resume_key).ok_or_else(unknown_state)?;
         let mut answers = answers.unwrap_or_default();
-        let given: Option<Vec<Map<String, Value>>> = input
+        let ordered_answers: Option<Vec<Map<String, Value>>> = input
             .requests
             .keys()
             .map(|key| match answers.remove(key) {
@@ -192,9 +192,9 @@ impl PausedCalls {
                 _ => None,
             })
             .collect();
-        match given {
+        match ordered_answers {
             // If this fails, the call is about to end.
-            Some(given) => drop(input.answer.send(given)),
+            Some(ordered_answers) => drop(input.answer.send(ordered_answers)),
             None => return Ok(ServerResult::InputRequiredResult(self.pause(call, input))),
         }
         call.resume(presets, context).await
@@ -220,9 +220,9 @@ async fn expire(paused: Weak<PausedCalls>, state: String) {
 
 fn unknown_state() -> ErrorData {
     let minutes = MAX_PAUSE.as_secs() / 60;
-    let why = format!(
+    let reason = format!(
         "unknown or expired `requestState`: questions stay open for {minutes} minutes, and only for the same caller, \
         tool and arguments. Call the tool again without `requestState`."
     );
-    ErrorData::invalid_params(why, None)
+    ErrorData::invalid_params(reason, None)
 }

@@ -167,8 +167,8 @@ pub fn call_result(outcome: Outcome, data: StructuredMode) -> Value {
     }
 }
 
-fn success(reply: Reply, wanted: StructuredMode) -> Result<CallToolResult, Fault> {
-    let is_read = |data: &Value| wanted.has(data) && !reply.is_error;
+fn success(reply: Reply, mode: StructuredMode) -> Result<CallToolResult, Fault> {
+    let is_read = |data: &Value| mode.has(data) && !reply.is_error;
     let data = reply.structured.as_ref().and_then(|data| match reply.content.is_empty() {
         // Without this, most models would see an empty reply.
         true => Some(data.to_string()),

@@ -74,11 +74,11 @@ impl Handler {
             self.catalog_with_list::<ListResourcesRequestMethod>(context, ListKind::Resources).await?;
         let cursor = page.and_then(|page| page.cursor);
         let mut page = ListPage::new(catalog.resources_and_prompts.resource_sources(), cursor.as_deref())?;
-        while let Some((known, cursor)) = page.next() {
-            let call = self.request_call(METHOD, &catalog, &*known.source, context);
-            let listed = call.list_resources(known, cursor.as_deref());
+        while let Some((source, cursor)) = page.next() {
+            let call = self.request_call(METHOD, &catalog, &*source.source, context);
+            let listed = call.list_resources(source, cursor.as_deref());
             let listed = without_panic(call.context.id, METHOD, listed).await;
-            page.add(known, listed)?;
+            page.add(source, listed)?;
         }
         self.record_listed(ListKind::Resources, &catalog);
         // Resources can change without a notification.
@@ -95,21 +95,21 @@ impl Handler {
         const METHOD: &str = "resources/read";
         let catalog =
             self.catalog_with_list::<ReadResourceRequestMethod>(context, ListKind::Resources).await?;
-        let all = &catalog.resources_and_prompts;
-        let known = match all.resource_source(&request.uri) {
+        let resources = &catalog.resources_and_prompts;
+        let source = match resources.resource_source(&request.uri) {
             None if has_apps(&context.client_capabilities().unwrap_or_default()) => {
-                let found = all.app_resource(&request.uri);
-                found.map(|(known, exposed)| {
+                let app_resource = resources.app_resource(&request.uri);
+                app_resource.map(|(source, exposed)| {
                     request.uri = exposed;
-                    known
+                    source
                 })
             }
-            known => known,
+            source => source,
         };
-        let Some(known) = known.cloned() else {
+        let Some(source) = source.cloned() else {
             return Err(fault_to_error(&unknown_resource(&request.uri), Some(&request.uri)));
         };
-        let call = self.request_context(METHOD, &catalog, &*known.source);
+        let call = self.request_context(METHOD, &catalog, &*source.source);
         let (uri, read) = (request.uri.clone(), request.uri.clone());
         let params = InteractiveParams {
             method: METHOD,
@@ -118,7 +118,7 @@ impl Handler {
             state: request.request_state,
             answers: request.input_responses,
         };
-        let work = |call, _| async move { Call::new(call, Value::Null).read_resource(&known, &read).await };
+        let work = |call, _| async move { Call::new(call, Value::Null).read_resource(&source, &read).await };
         let convert = move |contents| resource_result(&uri, contents).map(ServerResult::ReadResourceResult);
         match self.interactive(params, None, context, call, work, convert).await? {
             ServerResult::ReadResourceResult(result) => Ok(result.into()),
@@ -175,8 +175,8 @@ impl Handler {
                 Reference::Prompt(prompt) => CompletionTarget::Prompt(prompt.name),
                 Reference::Resource(template) => CompletionTarget::Template(template.uri),
                 _ => {
-                    let why = "`ref` must be `ref/prompt` or `ref/resource`";
-                    return Err(ErrorData::invalid_params(why, None));
+                    let reason = "`ref` must be `ref/prompt` or `ref/resource`";
+                    return Err(ErrorData::invalid_params(reason, None));
                 }
             },
             argument: request.argument.name,
@@ -248,8 +248,8 @@ impl Handler {
 pub(crate) fn one_page(page: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
     match page.and_then(|page| page.cursor) {
         Some(_) => {
-            let why = "invalid cursor: the list has only one page; list again without a cursor";
-            Err(ErrorData::invalid_params(why, None))
+            let reason = "invalid cursor: the list has only one page; list again without a cursor";
+            Err(ErrorData::invalid_params(reason, None))
         }
         None => Ok(()),
     }

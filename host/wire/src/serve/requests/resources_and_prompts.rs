@@ -69,7 +69,7 @@ pub(crate) fn prompt_result(filled: Result<FilledPrompt, Fault>) -> Result<GetPr
 /// Returns the `resources/templates/list` result, in preset order. The same catalog gives the same bytes.
 pub(crate) fn resource_templates(catalog: &Catalog) -> Vec<ResourceTemplate> {
     let sources = catalog.resources_and_prompts.resource_sources().iter();
-    let templates = sources.flat_map(|known| &known.templates).filter(|template| !template.has_no_values());
+    let templates = sources.flat_map(|source| &source.templates).filter(|template| !template.has_no_values());
     templates
         .map(|template| {
             let mut converted = ResourceTemplate::new(&template.uri_template, &template.name);
@@ -110,7 +110,7 @@ impl<'a> ListPage<'a> {
             return None;
         }
         let (id, cursor): (SourceId, _) = serde_json::from_slice(&BASE64.decode(cursor).ok()?).ok()?;
-        Some((sources.iter().position(|known| *known.source.id() == id)?, cursor))
+        Some((sources.iter().position(|source| *source.source.id() == id)?, cursor))
     }
 
     /// Encodes the position as opaque text. It is not signed because it only gives access to the list itself.
@@ -122,18 +122,18 @@ impl<'a> ListPage<'a> {
 
     /// Returns the next source to list, and its cursor. `None` if the page is full.
     pub(crate) fn next(&self) -> Option<(&'a ResourceSource, Option<String>)> {
-        let known = self.sources.get(self.position.0).filter(|_| !self.is_full)?;
-        Some((known, self.position.1.clone()))
+        let source = self.sources.get(self.position.0).filter(|_| !self.is_full)?;
+        Some((source, self.position.1.clone()))
     }
 
     /// Adds the reply of a source. A source that fails is skipped and logged.
     pub(crate) fn add(
         &mut self,
-        known: &ResourceSource,
+        resource_source: &ResourceSource,
         page: Result<ResourcePage, Fault>,
     ) -> Result<(), ErrorData> {
         let (source, cursor) = &mut self.position;
-        match page.and_then(|page| validate(known, cursor.as_deref(), page)) {
+        match page.and_then(|page| validate(resource_source, cursor.as_deref(), page)) {
             Ok(page) => {
                 self.listed.extend(page.resources.into_iter().map(resource));
                 if page.next.is_some() {
@@ -146,7 +146,7 @@ impl<'a> ListPage<'a> {
                 return Err(invalid());
             }
             Err(fault) => {
-                tracing::warn!("{} is missing from the resource list: {fault}", known.source.id())
+                tracing::warn!("{} is missing from the resource list: {fault}", resource_source.source.id())
             }
         }
         (*source, *cursor) = (*source + 1, None);
@@ -164,19 +164,19 @@ impl<'a> ListPage<'a> {
 
 /// Removes resources that cannot be read, and validates the cursor.
 fn validate(
-    known: &ResourceSource,
+    source: &ResourceSource,
     cursor: Option<&str>,
     mut page: ResourcePage,
 ) -> Result<ResourcePage, Fault> {
-    let id = known.source.id();
+    let id = source.source.id();
     if let Some(next) = &page.next
         && (next.len() > MAX_CURSOR || Some(next.as_str()) == cursor)
     {
         return Err(Fault::internal("the source returned a repeated or oversized cursor"));
     }
-    let all = page.resources.len();
-    page.resources.retain(|link| known.templates.iter().any(|template| template.matches(&link.uri)));
-    let unmatched = all - page.resources.len();
+    let total = page.resources.len();
+    page.resources.retain(|link| source.templates.iter().any(|template| template.matches(&link.uri)));
+    let unmatched = total - page.resources.len();
     if unmatched > 0 {
         tracing::warn!("ignoring {unmatched} resources of {id} that match none of its templates");
     }

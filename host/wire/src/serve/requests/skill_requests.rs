@@ -30,8 +30,8 @@ pub(crate) fn declare_skills(capabilities: &mut ServerCapabilities) {
 
 /// Whether the preset can have skills. Servers count: they list skills only after a client has declared the extension.
 pub(crate) fn has_skills(catalog: &Catalog) -> bool {
-    let all = &catalog.resources_and_prompts;
-    all.skills().next().is_some() || all.has_servers() || catalog.awaits_listings()
+    let resources = &catalog.resources_and_prompts;
+    resources.skills().next().is_some() || resources.has_servers() || catalog.awaits_listings()
 }
 
 impl Handler {
@@ -74,8 +74,8 @@ impl Handler {
             one_page(Some(PaginatedRequestParams::default().with_cursor(request.cursor)))?;
         }
         let mut skills = catalog.resources_and_prompts.skills();
-        let found = skills.find_map(|skill| Some((skill, skill.directory(&request.uri)?)));
-        let Some((skill, entries)) = found else {
+        let directory = skills.find_map(|skill| Some((skill, skill.directory(&request.uri)?)));
+        let Some((skill, entries)) = directory else {
             let uri = quoted(&request.uri, 256);
             return Err(ErrorData::invalid_params(format!("not a directory of a skill: '{uri}'"), None));
         };

@@ -261,7 +261,7 @@ fn now() -> String {
 }
 
 fn unknown_task() -> ErrorData {
-    let why = "unknown or expired task: tasks belong to the caller and preset that began them, and end with the host. \
+    let reason = "unknown or expired task: tasks belong to the caller and preset that began them, and end with the host. \
         Call the tool again.";
-    ErrorData::invalid_params(why, None)
+    ErrorData::invalid_params(reason, None)
 }

@@ -17,8 +17,8 @@ use super::{
 const RETRY_DELAY: Duration = Duration::from_secs(3);
 
 fn lost_reply(request: RequestId) -> ServerJsonRpcMessage {
-    let why = "the reply is no longer available: it expired, or the host restarted. Repeat the request.";
-    ServerJsonRpcMessage::error(ErrorData::internal_error(why, None), Some(request))
+    let reason = "the reply is no longer available: it expired, or the host restarted. Repeat the request.";
+    ServerJsonRpcMessage::error(ErrorData::internal_error(reason, None), Some(request))
 }
 
 /// A connection's position in a stream. The stream counts as read until this is dropped.
@@ -40,11 +40,11 @@ impl EventReader {
         stream: u64,
         next: u64,
     ) -> Self {
-        let found = state.streams.get_mut(&stream);
-        let (request, changes) = match found {
-            Some(found) => {
-                found.readers += 1;
-                (found.request.clone(), found.changes())
+        let message_stream = state.streams.get_mut(&stream);
+        let (request, changes) = match message_stream {
+            Some(message_stream) => {
+                message_stream.readers += 1;
+                (message_stream.request.clone(), message_stream.changes())
             }
             // The stream has ended; the next read notices that.
             None => (None, watch::Sender::new(()).subscribe()),
@@ -166,7 +166,7 @@ impl Drop for EventReader {
         self.session.touch();
         let mut state = self.session.state();
         if let Some(listener) = self.listener {
-            state.listeners.retain(|known| *known != listener);
+            state.listeners.retain(|id| *id != listener);
         }
         let Some(stream) = state.streams.get_mut(&self.stream) else { return };
         stream.readers = stream.readers.saturating_sub(1);

@@ -127,8 +127,8 @@ impl SessionTable {
         for session in self.sessions.values() {
             *counts.entry(&session.owner).or_default() += 1;
         }
-        let most = counts.values().copied().max()?;
-        let of_largest = self.sessions.values().filter(|session| counts[&session.owner] == most);
+        let max_count = counts.values().copied().max()?;
+        let of_largest = self.sessions.values().filter(|session| counts[&session.owner] == max_count);
         let least = of_largest.min_by_key(|session| session.eviction_rank())?.id.clone();
         self.sessions.remove(&least)
     }
@@ -235,7 +235,11 @@ impl Sessions {
             let _ = running.waiting().await;
             if let Some(me) = me.upgrade() {
                 let mut open = me.open();
-                if open.sessions.get(&session.id).is_some_and(|known| Arc::ptr_eq(known, &session)) {
+                if open
+                    .sessions
+                    .get(&session.id)
+                    .is_some_and(|open_session| Arc::ptr_eq(open_session, &session))
+                {
                     open.sessions.remove(&session.id);
                 }
             }
@@ -290,9 +294,9 @@ impl SessionManager for Sessions {
     async fn close_session(&self, id: &SessionId) -> Result<(), NoSession> {
         let wire = WireId::parse(id);
         let mut open = self.open();
-        let known = wire.as_ref().map_or(&**id, |wire| wire.id);
+        let session_id = wire.as_ref().map_or(&**id, |wire| wire.id);
         let created = |session: &Arc<HttpSession>| wire.is_some() || !session.restored;
-        let session = open.sessions.get(known).filter(|session| created(session)).cloned();
+        let session = open.sessions.get(session_id).filter(|session| created(session)).cloned();
         if let Some(session) = &session {
             open.sessions.remove(&session.id);
         }
@@ -312,8 +316,8 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, NoSession> {
-        let begun = CURRENT.try_with(|request| request.begun.take());
-        let reader = match begun.ok().flatten() {
+        let reader = CURRENT.try_with(|request| request.begun.take());
+        let reader = match reader.ok().flatten() {
             Some(reader) => reader,
             None => self.find(id)?.request(message).await?,
         };

@@ -181,14 +181,14 @@ impl<T: Transport<RoleServer>> InlineCalls<T> {
     fn write_replies(&mut self) {
         self.replies_since = None;
         let sending = std::mem::take(&mut self.replies);
-        let mut all = Box::pin(async move {
-            for one in sending {
+        let mut delivery = Box::pin(async move {
+            for reply in sending {
                 // The read of the next line reports a write failure.
-                let _ = one.await;
+                let _ = reply.await;
             }
         });
-        if all.as_mut().now_or_never().is_none() {
-            tokio::spawn(all);
+        if delivery.as_mut().now_or_never().is_none() {
+            tokio::spawn(delivery);
         }
     }
 }

@@ -48,9 +48,9 @@ impl Words {
 
     /// Returns `true` if the text has the word, or one that starts with it if it ends in `…`.
     pub(super) fn has(&self, word: &str) -> bool {
-        let begun =
+        let is_prefix =
             |cut: &str| self.sorted.range(cut.to_owned()..).next().is_some_and(|w| w.starts_with(cut));
-        self.places.contains_key(word) || word.strip_suffix('…').is_some_and(begun)
+        self.places.contains_key(word) || word.strip_suffix('…').is_some_and(is_prefix)
     }
 
     /// Returns `true` if the text has these words in sequence. The last one may be cut.
@@ -157,5 +157,5 @@ fn plain(text: &str, between: &str) -> String {
     }
     let entities =
         [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&nbsp;", " "), ("&amp;", "&")];
-    entities.into_iter().fold(out, |out, (entity, said)| out.replace(entity, said))
+    entities.into_iter().fold(out, |out, (entity, replacement)| out.replace(entity, replacement))
 }

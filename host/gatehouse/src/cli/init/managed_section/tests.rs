@@ -54,9 +54,9 @@ fn errors_for_broken_markers_name_lines() {
         (format!("<!-- gatehouse:begin 7 -->\n{end}"), "line 1: invalid marker"),
         (format!("<!-- gatehouse:begin-->\n{end}"), "line 1: invalid marker"),
     ] {
-        let why = put_section(&text, "x").expect_err(&text);
-        assert!(why.contains(expected), "{why}");
-        assert_eq!(remove_section(&text, ""), Err(why));
+        let reason = put_section(&text, "x").expect_err(&text);
+        assert!(reason.contains(expected), "{reason}");
+        assert_eq!(remove_section(&text, ""), Err(reason));
     }
     assert_eq!(has_section("as in `<!-- gatehouse:begin -->`\n"), Ok(false), "a mention is no marker");
 }

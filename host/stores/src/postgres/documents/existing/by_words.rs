@@ -37,30 +37,30 @@ pub(super) struct DocumentCounts {
 
 impl RepositorySearch<'_> {
     pub(super) async fn by_words(&self) -> Result<WordSearchResult> {
-        let asked = match self.question.prefixes.as_slice() {
+        let query_forms = match self.question.prefixes.as_slice() {
             [] => word_forms(&self.question.query, &self.question.text),
             prefixes => prefix_forms(prefixes),
         };
-        let forms = self.indexable_forms(asked).await?;
+        let forms = self.indexable_forms(query_forms).await?;
         if forms.is_empty() {
             return Ok(WordSearchResult::default());
         }
         match &self.layout.words {
             WordSource::Column { indexed: true, .. } => self.by_index(forms).await,
             WordSource::Column { .. } => {
-                let asked = forms.iter().map(|form| form.form.clone()).collect::<Vec<_>>();
-                let rows = self.documents_with_any(&asked, &asked.join(" | ")).await?;
+                let form_texts = forms.iter().map(|form| form.form.clone()).collect::<Vec<_>>();
+                let rows = self.documents_with_any(&form_texts, &form_texts.join(" | ")).await?;
                 let holding = |at: usize| rows.iter().filter(|row| row.counts.get(at) > Some(&0.0)).count();
                 let counted = (0..forms.len()).map(|at| holding(at) as f64).collect();
-                let mut found = self.weigh_forms(forms, counted);
-                let kept: Vec<usize> =
-                    (0..asked.len()).filter(|at| found.forms.contains(&asked[*at])).collect();
+                let mut result = self.weigh_forms(forms, counted);
+                let positions: Vec<usize> =
+                    (0..form_texts.len()).filter(|at| result.forms.contains(&form_texts[*at])).collect();
                 let rows = rows.into_iter().map(|row| DocumentCounts {
-                    counts: kept.iter().map(|at| row.counts.get(*at).copied().unwrap_or(0.0)).collect(),
+                    counts: positions.iter().map(|at| row.counts.get(*at).copied().unwrap_or(0.0)).collect(),
                     ..row
                 });
-                found.paths = self.best(&found, rows.collect());
-                Ok(found)
+                result.paths = self.best(&result, rows.collect());
+                Ok(result)
             }
             WordSource::Texts { .. } => self.by_texts(forms).await,
         }
@@ -71,11 +71,11 @@ impl RepositorySearch<'_> {
         if forms.is_empty() {
             return Ok(forms);
         }
-        let asked: Vec<&str> = forms.iter().map(|form| form.form.as_str()).collect();
+        let form_texts: Vec<&str> = forms.iter().map(|form| form.form.as_str()).collect();
         let sql =
             format!("{} SELECT numnode(query) > 0 FROM asked ORDER BY place", self.layout.words.forms_cte());
-        let mut told = self.db.column::<bool>(&sql, &[&asked]).await?.into_iter();
-        forms.retain(|_| told.next().unwrap_or(false));
+        let mut flags = self.db.column::<bool>(&sql, &[&form_texts]).await?.into_iter();
+        forms.retain(|_| flags.next().unwrap_or(false));
         Ok(forms)
     }
 
@@ -90,43 +90,43 @@ impl RepositorySearch<'_> {
              ORDER BY place",
             words.query("a.form")
         );
-        let asked: Vec<&str> = forms.iter().map(|form| form.form.as_str()).collect();
-        let counted: Vec<i64> = self.db.column(&sql, &[&asked, &self.question.repository]).await?;
+        let form_texts: Vec<&str> = forms.iter().map(|form| form.form.as_str()).collect();
+        let counted: Vec<i64> = self.db.column(&sql, &[&form_texts, &self.question.repository]).await?;
         let counted: Vec<f64> = counted.into_iter().map(|count| count as f64).collect();
-        let all = self.facts.files as f64;
+        let total = self.facts.files as f64;
         let telling: Vec<String> = forms
             .iter()
             .zip(&counted)
-            .filter(|(_, holding)| **holding > 0.0 && **holding * 2.0 <= all)
+            .filter(|(_, holding)| **holding > 0.0 && **holding * 2.0 <= total)
             .map(|(form, _)| form.form.clone())
             .collect();
-        let mut found = self.weigh_forms(forms, counted);
-        let every = found.forms.join(" | ");
+        let mut result = self.weigh_forms(forms, counted);
+        let every = result.forms.join(" | ");
         let some = Some(telling.join(" | ")).filter(|some| !some.is_empty() && *some != every);
         for round in some.into_iter().chain(Some(every).filter(|every| !every.is_empty())) {
-            let rows = self.documents_with_any(&found.forms, &round).await?;
+            let rows = self.documents_with_any(&result.forms, &round).await?;
             if rows.len() as i64 == MAX_COMPARED_DOCUMENTS {
-                found.notes = vec![format!(
+                result.notes = vec![format!(
                     "More than {MAX_COMPARED_DOCUMENTS} documents contain these words; only that many were compared."
                 )];
             }
-            found.paths = self.best(&found, rows);
-            if found.paths.len() >= self.question.limit {
+            result.paths = self.best(&result, rows);
+            if result.paths.len() >= self.question.limit {
                 break;
             }
         }
-        Ok(found)
+        Ok(result)
     }
 
     /// Searches every text for the stems, then parses the texts with the best matches.
     async fn by_texts(&self, forms: Vec<QueryForm>) -> Result<WordSearchResult> {
-        let asked: Vec<&str> = forms.iter().map(|form| form.form.as_str()).collect();
+        let form_texts: Vec<&str> = forms.iter().map(|form| form.form.as_str()).collect();
         let sql = format!(
             "SELECT lower((tsvector_to_array({}))[1]) FROM unnest($1::text[]) WITH ORDINALITY AS a (form, place)
              ORDER BY place",
             self.layout.words.stem("a.form")
         );
-        let stems: Vec<Option<String>> = self.db.column(&sql, &[&asked]).await?;
+        let stems: Vec<Option<String>> = self.db.column(&sql, &[&form_texts]).await?;
         // A stop word has no stem. U+0001 matches nothing.
         let prefixes: Vec<String> =
             stems.into_iter().map(|stem| stem.map_or_else(|| "\u{1}".into(), stem_prefix)).collect();
@@ -153,27 +153,27 @@ impl RepositorySearch<'_> {
             })
             .collect();
         hits.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-        let mut found = self.weigh_forms(forms, holding);
-        found.notes = self.layout.words.notes();
+        let mut result = self.weigh_forms(forms, holding);
+        result.notes = self.layout.words.notes();
         let paths: Vec<String> = hits.into_iter().take(MAX_PARSED_DOCUMENTS).map(|(_, path)| path).collect();
-        let rows = self.count_forms(&found.forms, &paths, "").await?;
+        let rows = self.count_forms(&result.forms, &paths, "").await?;
         let rows = rows.iter().map(counts_from_row).collect::<Result<Vec<_>, _>>()?;
-        found.paths = self.best(&found, rows);
-        Ok(found)
+        result.paths = self.best(&result, rows);
+        Ok(result)
     }
 
     /// Returns the matching forms with their weights, and the words without a match.
     fn weigh_forms(&self, forms: Vec<QueryForm>, holding: Vec<f64>) -> WordSearchResult {
-        let mut found = WordSearchResult::default();
+        let mut result = WordSearchResult::default();
         for (QueryForm { form, original, .. }, holding) in forms.into_iter().zip(holding) {
             if holding > 0.0 {
-                found.weights.push(inverse_document_frequency(holding, self.facts.files as f64));
-                found.forms.push(form);
+                result.weights.push(inverse_document_frequency(holding, self.facts.files as f64));
+                result.forms.push(form);
             } else {
-                found.unmatched.extend(original);
+                result.unmatched.extend(original);
             }
         }
-        found
+        result
     }
 
     /// Returns the documents that match the query `any`, with occurrences.

@@ -81,13 +81,13 @@ impl ColumnsByTable {
         let mut columns = Self::default();
         for row in db.rows(sql, &[&TABLES.as_slice()]).await? {
             let table: String = column(&row, 0)?;
-            let found = TableColumn {
+            let table_column = TableColumn {
                 kind: column(&row, 2)?,
                 modifier: column(&row, 3)?,
                 expression: column(&row, 4)?,
             };
             let columns = if table == TABLES[0] { &mut columns.repositories } else { &mut columns.files };
-            columns.insert(column(&row, 1)?, found);
+            columns.insert(column(&row, 1)?, table_column);
         }
         columns.checked()
     }
@@ -108,9 +108,9 @@ impl ColumnsByTable {
                 match there.get(*name).map(|column| column.kind.as_str()) {
                     Some("text" | "varchar" | "bpchar" | "citext") => {}
                     Some(kind) => {
-                        let why =
+                        let reason =
                             format!("column '{name}' of table '{table}' has the type {kind}; expected text");
-                        return Err(StoreError::UnsupportedTables(why));
+                        return Err(StoreError::UnsupportedTables(reason));
                     }
                     None => {
                         return Err(StoreError::UnsupportedTables(format!(

@@ -56,8 +56,8 @@ impl ExistingTables {
     }
 
     async fn layout(&self, db: &PostgresSession) -> Result<Arc<ExistingLayout>> {
-        let known = lock(&self.layout).clone();
-        if let Some((since, layout)) = known
+        let cached_layout = lock(&self.layout).clone();
+        if let Some((since, layout)) = cached_layout
             && since.elapsed() < LAYOUT_TTL
         {
             return Ok(layout);
@@ -74,18 +74,18 @@ impl ExistingTables {
         layout: &ExistingLayout,
         repository: &str,
     ) -> Result<RepositoryFacts> {
-        let known = lock(&self.facts).get(repository).cloned();
-        if let Some((since, facts)) = known
+        let cached_facts = lock(&self.facts).get(repository).cloned();
+        if let Some((since, facts)) = cached_facts
             && since.elapsed() < LAYOUT_TTL
         {
             return Ok(facts);
         }
         let facts = read::repository_facts(db, layout, repository).await?;
-        let mut all = lock(&self.facts);
-        if all.len() >= MAX_CACHED_REPOSITORIES {
-            all.clear();
+        let mut cache = lock(&self.facts);
+        if cache.len() >= MAX_CACHED_REPOSITORIES {
+            cache.clear();
         }
-        all.insert(repository.to_owned(), (Instant::now(), facts.clone()));
+        cache.insert(repository.to_owned(), (Instant::now(), facts.clone()));
         Ok(facts)
     }
 
@@ -137,7 +137,7 @@ impl ExistingTables {
         let Some(model) = model else { return Ok(health) };
         health.without_vector = without_vector;
         health.no_vectors = match &layout.vectors {
-            Err(why) => Some(why.clone()),
+            Err(reason) => Some(reason.clone()),
             Ok(column) => {
                 let stored = vectors::dimension(db, column).await?;
                 stored.zip(model.dimension).and_then(|(stored, made)| vectors::mismatch(stored, made))
@@ -159,8 +159,8 @@ impl DocumentEngine for ExistingTables {
 
     async fn state(&self, repository: &str) -> Result<Option<RepositoryState>, Fault> {
         let work = async |db: &_, layout: &_| read::repositories(db, layout, true, Some(repository)).await;
-        let found = self.read_with(work).await?.into_iter().next();
-        Ok(found.map(|repository| RepositoryState { repository, ..RepositoryState::default() }))
+        let stored_repository = self.read_with(work).await?.into_iter().next();
+        Ok(stored_repository.map(|repository| RepositoryState { repository, ..RepositoryState::default() }))
     }
 
     async fn put_state(&self, _: &RepositoryState) -> Result<(), Fault> {

@@ -43,24 +43,24 @@ pub(super) async fn candidates(
     facts: &RepositoryFacts,
     question: &DocumentQuestion,
 ) -> Result<DocumentCandidates> {
-    let asked = RepositorySearch { db, layout, facts, question };
-    let mut words = asked.by_words().await?;
-    let by_name = asked.by_name().await?;
+    let search = RepositorySearch { db, layout, facts, question };
+    let mut words = search.by_words().await?;
+    let by_name = search.by_name().await?;
     let mut notes = std::mem::take(&mut words.notes);
-    let (near, why_not) = asked.vectors().await?;
+    let (vector_column, why_not) = search.vectors().await?;
     notes.extend(why_not.as_deref().map(words_only_note));
     let mut paths: BTreeSet<String> = words.paths.iter().chain(by_name.keys()).cloned().collect();
     let mut without_vector = 0;
-    if let Some(near) = near {
+    if let Some(vector_column) = vector_column {
         without_vector = usize::try_from(facts.without_vector).unwrap_or(0);
-        paths.extend(asked.by_vector(near).await?);
+        paths.extend(search.by_vector(vector_column).await?);
     }
     let paths: Vec<String> = paths.into_iter().collect();
-    let cosines = match near {
-        Some(near) => asked.cosines(near, &paths).await?,
+    let cosines = match vector_column {
+        Some(vector_column) => search.cosines(vector_column, &paths).await?,
         None => HashMap::new(),
     };
-    let candidates = asked.load_candidates(&words, &by_name, &cosines, &paths).await?;
+    let candidates = search.load_candidates(&words, &by_name, &cosines, &paths).await?;
     Ok(DocumentCandidates { candidates, unmatched_terms: words.unmatched, without_vector, notes })
 }
 
@@ -69,17 +69,17 @@ impl<'a> RepositorySearch<'a> {
     /// vector.
     async fn vectors(&self) -> Result<(Option<&'a VectorColumn>, Option<String>)> {
         let Some(vector) = &self.question.vector else { return Ok((None, None)) };
-        let found = match &self.layout.vectors {
-            Ok(found) => found,
-            Err(why) => return Ok((None, Some(why.clone()))),
+        let vector_column = match &self.layout.vectors {
+            Ok(vector_column) => vector_column,
+            Err(reason) => return Ok((None, Some(reason.clone()))),
         };
-        let stored = vectors::dimension(self.db, found).await?;
-        let why = match (stored, &self.facts.model) {
+        let stored = vectors::dimension(self.db, vector_column).await?;
+        let reason = match (stored, &self.facts.model) {
             (None, _) => Some("no document has a vector".to_owned()),
             (Some(stored), model) => vectors::mismatch(stored, vector.values.len())
                 .or_else(|| vectors::other_model(model.as_deref()?, &vector.model)),
         };
-        Ok(if why.is_some() { (None, why) } else { (Some(found), None) })
+        Ok(if reason.is_some() { (None, reason) } else { (Some(vector_column), None) })
     }
 
     /// Returns documents whose name equals the question or begins with it. Names that match too many documents are
@@ -108,10 +108,10 @@ impl<'a> RepositorySearch<'a> {
     }
 
     /// Returns the nearest documents, with the column's index if it has one.
-    async fn by_vector(&self, near: &VectorColumn) -> Result<Vec<String>> {
+    async fn by_vector(&self, vector_column: &VectorColumn) -> Result<Vec<String>> {
         let Some(vector) = &self.question.vector else { return Ok(Vec::new()) };
-        self.db.batch(near.settings()).await?;
-        let distance = near.distance(1, vector.values.len());
+        self.db.batch(vector_column.settings()).await?;
+        let distance = vector_column.distance(1, vector.values.len());
         let sql = format!(
             "SELECT filepath::text FROM repository_files
              WHERE repo_name = $2 AND embedding IS NOT NULL AND content IS NOT NULL AND filepath IS NOT NULL
@@ -121,12 +121,12 @@ impl<'a> RepositorySearch<'a> {
         self.db.column(&sql, &[&vector.values, &self.question.repository, &pool]).await
     }
 
-    async fn cosines(&self, near: &VectorColumn, paths: &[String]) -> Result<HashMap<String, f32>> {
+    async fn cosines(&self, vector_column: &VectorColumn, paths: &[String]) -> Result<HashMap<String, f32>> {
         let Some(vector) = &self.question.vector else { return Ok(HashMap::new()) };
         let sql = format!(
             "SELECT filepath::text, 1 - min({}) FROM repository_files
              WHERE repo_name = $2 AND filepath = ANY($3) AND embedding IS NOT NULL GROUP BY 1",
-            near.distance(1, vector.values.len())
+            vector_column.distance(1, vector.values.len())
         );
         let rows = self.db.rows(&sql, &[&vector.values, &self.question.repository, &paths]).await?;
         let mut cosines = HashMap::new();
@@ -152,7 +152,7 @@ impl<'a> RepositorySearch<'a> {
             let document = counts_from_row(row)?;
             let bm25 = self.score(words, &document);
             // A path can occur in several rows; use the best.
-            if candidates.get(&document.path).is_some_and(|known| known.scored.bm25 >= bm25) {
+            if candidates.get(&document.path).is_some_and(|previous| previous.scored.bm25 >= bm25) {
                 continue;
             }
             let candidate = DocumentCandidate {

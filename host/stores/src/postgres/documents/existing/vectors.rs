@@ -30,11 +30,11 @@ impl VectorColumn {
             return Ok(Err("the table 'repository_files' has no column 'embedding'".into()));
         };
         if !["vector", "halfvec"].contains(&found.kind.as_str()) {
-            let why = format!(
+            let reason = format!(
                 "the column 'embedding' of 'repository_files' has the type {}; expected vector or halfvec",
                 found.kind
             );
-            return Ok(Err(why));
+            return Ok(Err(reason));
         }
         let sql = "SELECT quote_ident(n.nspname), e.extversion FROM pg_catalog.pg_extension e
              JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'";
@@ -148,10 +148,10 @@ mod tests {
         assert_eq!(other_model("text-embedding-3-small", "openai/text-embedding-3-small recipe 1"), None);
         assert_eq!(other_model("OpenAI/Text-Embedding-3-Small", "openai/text-embedding-3-small"), None);
         assert_eq!(other_model("", "openai/x recipe 1"), None);
-        let why = other_model("text-embedding-ada-002", "openai/text-embedding-3-small recipe 1").unwrap();
+        let reason = other_model("text-embedding-ada-002", "openai/text-embedding-3-small recipe 1").unwrap();
         assert!(
-            why.contains("'text-embedding-ada-002'") && why.contains("'text-embedding-3-small'"),
-            "{why}"
+            reason.contains("'text-embedding-ada-002'") && reason.contains("'text-embedding-3-small'"),
+            "{reason}"
         );
     }
 

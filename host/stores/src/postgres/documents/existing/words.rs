@@ -33,14 +33,14 @@ pub(super) enum WordSource {
         /// Configuration that parses the texts.
         configuration: String,
         /// Reason that the column is not used.
-        why: String,
+        reason: String,
     },
 }
 
 impl WordSource {
     pub(super) async fn detect(db: &PostgresSession, found: Option<&TableColumn>) -> Result<Self> {
         let mut configurations = existing_configurations(db, &configurations(db, found).await?).await?;
-        let why = match found {
+        let reason = match found {
             Some(column) if column.kind == "tsvector" => {
                 if configurations.is_empty() {
                     configurations =
@@ -53,7 +53,7 @@ impl WordSource {
         };
         let configuration =
             configurations.into_iter().next().unwrap_or_else(|| DEFAULT_CONFIGURATIONS[0].into());
-        Ok(Self::Texts { configuration, why })
+        Ok(Self::Texts { configuration, reason })
     }
 
     /// Returns notes for users about slow or missing features.
@@ -64,9 +64,11 @@ impl WordSource {
                 "The column 'content_tsvector' has no index: every search reads all rows of the repository."
                     .into(),
             ],
-            Self::Texts { why, .. } => {
-                let why = why.strip_prefix("the").unwrap_or(why);
-                vec![format!("The{why}: searches read the full texts, which is slow for large repositories.")]
+            Self::Texts { reason, .. } => {
+                let reason = reason.strip_prefix("the").unwrap_or(reason);
+                vec![format!(
+                    "The{reason}: searches read the full texts, which is slow for large repositories."
+                )]
             }
         }
     }
@@ -82,15 +84,15 @@ impl WordSource {
     }
 
     pub(super) fn query(&self, form: &str) -> String {
-        let one = |configuration: &String| format!("to_tsquery({}, {form})", literal(configuration));
+        let tsquery = |configuration: &String| format!("to_tsquery({}, {form})", literal(configuration));
         match self {
             Self::Column { configurations, .. } if configurations.is_empty() => {
                 format!("{form}::tsquery")
             }
             Self::Column { configurations, .. } => {
-                format!("({})", configurations.iter().map(one).collect::<Vec<_>>().join(" || "))
+                format!("({})", configurations.iter().map(tsquery).collect::<Vec<_>>().join(" || "))
             }
-            Self::Texts { configuration, .. } => one(configuration),
+            Self::Texts { configuration, .. } => tsquery(configuration),
         }
     }
 

@@ -77,7 +77,7 @@ pub(super) async fn candidates(
     };
     let nearest = search.nearest(&files).await?;
     let candidates = search.load_candidates(&words, &by_name, &nearest, &files).await?;
-    let notes = vectors.words_only_reason().map(|why| words_only_note(why)).into_iter().collect();
+    let notes = vectors.words_only_reason().map(|reason| words_only_note(reason)).into_iter().collect();
     Ok(DocumentCandidates { candidates, unmatched_terms: words.matching.unmatched, without_vector, notes })
 }
 
@@ -93,13 +93,13 @@ impl OwnSearch<'_> {
             [] => forms(&self.question.query),
             prefixes => prefix_forms(prefixes),
         };
-        let asked: Vec<&str> = forms.iter().map(|form| form.form.as_str()).collect();
+        let form_texts: Vec<&str> = forms.iter().map(|form| form.form.as_str()).collect();
         let sql = "SELECT (SELECT count(*) FROM gatehouse.file_terms t
                     WHERE t.terms @@ ($2::text::tsquery && to_tsquery('gatehouse.words', form)))
              FROM unnest($1::text[]) WITH ORDINALITY AS asked (form, place) ORDER BY place";
-        let frequencies: Vec<i64> = match asked.as_slice() {
+        let frequencies: Vec<i64> = match form_texts.as_slice() {
             [] => Vec::new(),
-            _ => self.db.column(sql, &[&asked, &self.scope()]).await?,
+            _ => self.db.column(sql, &[&form_texts, &self.scope()]).await?,
         };
         let RepositoryKey { files, words, .. } = self.repository;
         let matching = WeightedForms::new(&forms, &frequencies, files);
@@ -124,15 +124,15 @@ impl OwnSearch<'_> {
             total_score_sql()
         );
         let WeightedForms { forms, weights, .. } = &words.matching;
-        let mut found = Vec::new();
+        let mut numbers = Vec::new();
         for round in &words.rounds {
             let values: SqlValues<'_> = &[forms, weights, &words.length, &self.scope(), round, &self.pool];
-            found = self.db.column(&sql, values).await?;
-            if found.len() >= self.question.limit {
+            numbers = self.db.column(&sql, values).await?;
+            if numbers.len() >= self.question.limit {
                 break;
             }
         }
-        Ok(found)
+        Ok(numbers)
     }
 
     /// Returns documents whose name equals the question or begins with it. Names that match too many documents are
@@ -166,26 +166,26 @@ impl OwnSearch<'_> {
         let length = i32::try_from(item_key(self.repository.number, 0, "").len()).unwrap_or(i32::MAX);
         let to = after_prefix(&prefix);
         let values: SqlValues<'_> = &[vector, corpus, model, dimension, &prefix, &to, &length, &self.pool];
-        let mut found = NearestFiles::default();
+        let mut nearest_files = NearestFiles::default();
         for row in &self.db.rows(&sql, values).await? {
-            found.known = column(row, 1)?;
+            nearest_files.known = column(row, 1)?;
             let key: String = column(row, 0)?;
             if !column::<bool>(row, 2)? {
-                found.files.extend(read::file_of(&key));
+                nearest_files.files.extend(read::file_of(&key));
             }
         }
-        Ok(found)
+        Ok(nearest_files)
     }
 
     async fn waiting(&self) -> Result<u32> {
         let number = &self.repository.number;
-        let all =
+        let count_sql =
             "SELECT count(DISTINCT c.file) FROM gatehouse.file f JOIN gatehouse.chunk c ON c.file = f.number
              WHERE f.repository = $1";
-        let Some(near) = self.near else { return self.db.count(all, &[number]).await };
+        let Some(near) = self.near else { return self.db.count(count_sql, &[number]).await };
         let [_, corpus, model, dimension] = near.values();
         let sql = format!(
-            "{all} AND NOT EXISTS (SELECT 1 FROM gatehouse.item_vector v
+            "{count_sql} AND NOT EXISTS (SELECT 1 FROM gatehouse.item_vector v
                 WHERE v.corpus = $2 AND v.key = c.item AND v.model = $3 AND v.dimension IN (0, $4))"
         );
         self.db.count(&sql, &[number, corpus, model, dimension]).await
@@ -207,11 +207,11 @@ impl OwnSearch<'_> {
             near.distances()
         );
         let [vector, corpus, model, dimension] = near.values();
-        let one = |row: &Row| {
+        let nearest_chunk = |row: &Row| {
             let lines = LineRange { first: count(row, 2)?, last: count(row, 3)? };
             Ok((column(row, 0)?, (column::<f64>(row, 1)? as f32, lines)))
         };
-        self.db.all(&sql, &[vector, corpus, model, dimension, &files, &from, &to], one).await
+        self.db.all(&sql, &[vector, corpus, model, dimension, &files, &from, &to], nearest_chunk).await
     }
 
     async fn load_candidates(
@@ -232,7 +232,7 @@ impl OwnSearch<'_> {
             total_score_sql()
         );
         let WeightedForms { forms, weights, .. } = &words.matching;
-        let one = |row: &Row| {
+        let candidate = |row: &Row| {
             let number: i64 = column(row, 0)?;
             let nearest = nearest.get(&number);
             Ok(DocumentCandidate {
@@ -247,6 +247,6 @@ impl OwnSearch<'_> {
                 abstract_text: column(row, 3)?,
             })
         };
-        self.db.all(&sql, &[forms, weights, &words.length, &files], one).await
+        self.db.all(&sql, &[forms, weights, &words.length, &files], candidate).await
     }
 }

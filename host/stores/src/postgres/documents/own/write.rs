@@ -59,14 +59,14 @@ pub(super) async fn change(
     let items: Vec<Vec<(String, String)>> = stream::iter(puts).buffered(MAX_IN_FLIGHT).try_collect().await?;
     // Insert before deleting, so that a moved file reuses the vectors of its chunks.
     put_items(db, &items.concat(), with_vectors).await?;
-    let kept: HashSet<&str> = put.iter().map(|file| file.key.as_str()).collect();
-    let gone: Vec<String> =
-        remove.iter().filter(|path| !kept.contains(index_key(path).as_ref())).cloned().collect();
-    let gone = read::numbers(db, repository, &gone).await?;
-    for file in &gone {
+    let put_keys: HashSet<&str> = put.iter().map(|file| file.key.as_str()).collect();
+    let removed_paths: Vec<String> =
+        remove.iter().filter(|path| !put_keys.contains(index_key(path).as_ref())).cloned().collect();
+    let removed_files = read::numbers(db, repository, &removed_paths).await?;
+    for file in &removed_files {
         remove_items(db, &item_key(repository, *file, "")).await?;
     }
-    db.run("DELETE FROM gatehouse.file WHERE number = ANY($1)", &[&gone]).await?;
+    db.run("DELETE FROM gatehouse.file WHERE number = ANY($1)", &[&removed_files]).await?;
     let prefix = repository_prefix(repository);
     db.run(
         "UPDATE gatehouse.repository r SET files = f.files, words = f.words, items =

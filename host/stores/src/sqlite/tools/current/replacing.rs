@@ -52,7 +52,7 @@ impl SqliteTools {
         let may_be_damage = error.may_be_damage();
         // A file missing during a restore does not mean that the catalog is new.
         let may_be_new = !matches!(error, StoreError::Restoring);
-        let mut why = failed.db.fault(error).message;
+        let mut reason = failed.db.fault(error).message;
         if may_be_damage && may_set_aside {
             failed.db.close().await;
             match self.set_aside().await {
@@ -61,7 +61,7 @@ impl SqliteTools {
                     let is_lost = aside.is_some();
                     if let Some(aside) = aside {
                         tracing::warn!(
-                            "{why}. The file was saved as {} and created again. {LOST_REVIEW_NOTE}",
+                            "{reason}. The file was saved as {} and created again. {LOST_REVIEW_NOTE}",
                             aside.display()
                         );
                     }
@@ -71,14 +71,14 @@ impl SqliteTools {
                     }
                     return Ok(());
                 }
-                Err(error) => why = format!("{why}; cannot create it again ({error})"),
+                Err(error) => reason = format!("{reason}; cannot create it again ({error})"),
             }
         }
         let (db, is_lost) = in_memory(&self.file, may_be_new).await?;
         failed.db.close().await;
         let note = if is_lost { LOST_REVIEW_NOTE } else { "" };
-        tracing::warn!("{why}. Server listings stay in memory until the file is usable. {note}");
-        self.switch(ToolDatabase::new(db, failed.number + 1, Some(why)), false);
+        tracing::warn!("{reason}. Server listings stay in memory until the file is usable. {note}");
+        self.switch(ToolDatabase::new(db, failed.number + 1, Some(reason)), false);
         if is_lost {
             self.list_again().await;
         }

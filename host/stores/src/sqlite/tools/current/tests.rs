@@ -77,7 +77,7 @@ async fn a_newer_file_is_set_aside_unless_a_host_uses_it() {
     let tools = SqliteTools::new(file.clone());
     put(&tools, "open", "Reads.", ChangePolicy::Warn).await;
     assert_eq!(known(&tools, "open").await.tools.len(), 1);
-    assert!(tools.reason().is_some_and(|why| why.contains("version 99")), "{:?}", tools.reason());
+    assert!(tools.reason().is_some_and(|reason| reason.contains("version 99")), "{:?}", tools.reason());
     drop(newer);
     assert!(!tools.reopen_file().await && tools.reopen_file().await, "made again, then used");
     assert!(dir.path().join("tools.db.set-aside").exists());
@@ -121,7 +121,7 @@ async fn reviews_still_count_on_a_full_disk() {
     };
     tools.write(full).await.unwrap();
     put(&tools, "open", &"Reads. ".repeat(9_000), ChangePolicy::Warn).await;
-    assert!(tools.reason().is_some_and(|why| why.contains("the disk is full")), "{:?}", tools.reason());
+    assert!(tools.reason().is_some_and(|reason| reason.contains("the disk is full")), "{:?}", tools.reason());
     assert!(known(&tools, "open").await.listing.tools[0].description.len() > 50_000);
     put(&tools, "strict", "Reads, and more.", ChangePolicy::Quarantine).await;
     let waits = held(&tools).await;

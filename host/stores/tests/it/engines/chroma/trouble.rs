@@ -15,7 +15,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn while_it_is_gone_words_find_and_it_is_found_again_when_it_is_back() {
+async fn words_answer_while_chroma_is_down_and_vectors_again_when_it_is_back() {
     let Some(mut place) = Chroma::fresh().await else { return };
     let embedder = TestEmbedder::new("test/one", 64);
     let shelf = shelf_by_meaning(&place, &embedder);

@@ -125,7 +125,7 @@ async fn a_newer_schema_is_refused_and_not_touched() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_gone_is_unavailable_and_back_again_when_it_is() {
+async fn a_stopped_server_is_unavailable_until_it_runs_again() {
     let Some(mut database) = Database::breakable().await else { return };
     let open = |url: &str| {
         let mut server = PostgresConfig::parse(url).unwrap();

@@ -60,12 +60,13 @@ async fn vectors_of_pages_become_those_of_items_without_asking_the_model() {
     assert!(graph.wait_for_vectors(Duration::from_secs(60)).await);
     assert_eq!(graph.search("loaves", &PageFilters::default(), 5).await.unwrap().note, None);
     assert_eq!(embedder.documents(), 5);
-    let gone = "SELECT count(*) FROM pg_tables WHERE schemaname = 'gatehouse' AND tablename = 'page_vector'";
-    assert_eq!(house.engine.database.number(gone).await, 0);
+    let count_sql =
+        "SELECT count(*) FROM pg_tables WHERE schemaname = 'gatehouse' AND tablename = 'page_vector'";
+    assert_eq!(house.engine.database.number(count_sql).await, 0);
 }
 
 #[tokio::test]
-async fn tables_that_are_gone_are_made_again() {
+async fn missing_tables_are_created_again() {
     let Some(house) = house().await else { return };
     let graph = house.open();
     index(&graph, &house.wiki()).await;

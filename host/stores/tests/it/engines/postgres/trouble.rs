@@ -99,8 +99,11 @@ async fn a_server_that_dies_during_a_call_is_reported_and_reconnected() {
     until(&house.engine.database, WORKING, 1).await;
     house.engine.database.server.as_mut().unwrap().crash();
     let fault = call.await.unwrap().unwrap_err();
-    let said = cause(&fault, &house.engine.database.address());
-    assert!(said.contains("stopping") || said.contains("lost") || said.contains("reset"), "{said}");
+    let message = cause(&fault, &house.engine.database.address());
+    assert!(
+        message.contains("stopping") || message.contains("lost") || message.contains("reset"),
+        "{message}"
+    );
     drop(held);
     house.engine.database.server.as_mut().unwrap().run();
     assert!(asked(&graph).await.unwrap() > 0);
@@ -152,8 +155,8 @@ async fn while_a_server_is_silent_calls_fail_at_once_and_it_is_left_alone() {
     assert_eq!(proxy.accepted(), 1);
     for _ in 0..100 {
         let fault = asked(&graph).await.unwrap_err();
-        let said = cause(&fault, &address);
-        assert!(said.contains("no answer within") && said.contains("next try in 3"), "{said}");
+        let message = cause(&fault, &address);
+        assert!(message.contains("no answer within") && message.contains("next try in 3"), "{message}");
     }
     assert_eq!(proxy.accepted(), 1);
 }
@@ -209,8 +212,8 @@ async fn calls_beyond_the_connections_wait_and_then_say_so() {
         .collect();
     until(database, WORKING, 8).await;
     let fault = asked(&graph).await.unwrap_err();
-    let said = cause(&fault, &database.address());
-    assert_eq!(said, "all 8 connections have been in use for 0.3 s");
+    let message = cause(&fault, &database.address());
+    assert_eq!(message, "all 8 connections have been in use for 0.3 s");
     held.batch_execute("ROLLBACK").await.unwrap();
     for call in calls {
         assert!(call.await.unwrap().unwrap() > 0);

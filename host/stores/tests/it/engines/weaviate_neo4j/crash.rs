@@ -53,8 +53,8 @@ async fn pages_stored_before_a_kill_are_indexed_by_the_next_process() {
 /// The child process that the test above starts and kills.
 #[tokio::test]
 async fn child_that_indexes() {
-    let Ok(told) = std::env::var(CHILD) else { return };
-    let mut words = told.split(' ').map(str::to_owned);
+    let Ok(arguments) = std::env::var(CHILD) else { return };
+    let mut words = arguments.split(' ').map(str::to_owned);
     let mut next = || words.next().unwrap();
     let mut config = WeaviateNeo4jConfig {
         weaviate_url: next(),
@@ -68,10 +68,10 @@ async fn child_that_indexes() {
     config.timing.lease = Duration::from_secs(1);
     let wiki = PathBuf::from(next());
     let graph = WikiKnowledge::weaviate_neo4j(&config, WikiRoots::Any, None, clock(), None).unwrap();
-    let told = |done, total| {
+    let progress = |done, total| {
         if done == total {
             println!("read");
         }
     };
-    graph.index(Some(wiki), IndexOptions::default(), &told).await.unwrap();
+    graph.index(Some(wiki), IndexOptions::default(), &progress).await.unwrap();
 }

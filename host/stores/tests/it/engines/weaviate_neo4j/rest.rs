@@ -78,8 +78,8 @@ async fn every_wrong_answer_is_a_fault_in_words_and_the_next_right_one_is_taken(
         .await;
         let named = format!("knowledge engine 'weaviate' at {}: ", house.engine.fake.url());
         assert!(fault.message.starts_with(&named), "{mood:?}: {}", fault.message);
-        let said = fault.message.contains(words) || mood == Mood::Cut;
-        assert!(said, "{mood:?}: {}", fault.message);
+        let is_reported = fault.message.contains(words) || mood == Mood::Cut;
+        assert!(is_reported, "{mood:?}: {}", fault.message);
         house.engine.fake.mood(None);
         assert_eq!(in_the_end(async || seen(&graph).await).await.0, 5, "{mood:?}");
     }

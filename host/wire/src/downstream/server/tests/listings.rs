@@ -18,7 +18,7 @@ async fn a_first_listing_does_not_block_callers_and_is_announced() {
     let began = Instant::now();
     let pending = list_now(&server).await.expect_err("nothing is known");
     assert_eq!((began.elapsed(), pending.until), (Duration::ZERO, Some(began + Duration::from_secs(5))));
-    assert_eq!(pending.why, "server 's' is still starting");
+    assert_eq!(pending.reason, "server 's' is still starting");
     // All callers share the attempt, which outlasts their wait.
     pass(20).await;
     assert!(
@@ -43,7 +43,7 @@ async fn a_failed_first_listing_is_retried_while_a_client_needs_it() {
     let pending = list_now(&server).await.expect_err("down");
     changes.changed().await.expect("the failure is announced");
     let failed = list_now(&server).await.expect_err("down");
-    assert!(failed.until.is_none() && failed.why.contains("it is down"), "{failed:?}");
+    assert!(failed.until.is_none() && failed.reason.contains("it is down"), "{failed:?}");
     drop(failed);
     connector.down.store(false, Ordering::SeqCst);
     changes.changed().await.expect("a later attempt is announced");

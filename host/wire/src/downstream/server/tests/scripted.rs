@@ -134,8 +134,8 @@ impl ServerConnection for ScriptedConnection {
 
     async fn ended(&self) -> ConnectionEnd {
         let mut end = self.end.subscribe();
-        let why = end.wait_for(Option::is_some).await.expect("a sender");
-        ConnectionEnd::new(why.clone().unwrap_or_default())
+        let reason = end.wait_for(Option::is_some).await.expect("a sender");
+        ConnectionEnd::new(reason.clone().unwrap_or_default())
     }
 
     async fn close(&self) {

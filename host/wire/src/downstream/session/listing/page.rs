@@ -25,8 +25,8 @@ impl ListingBudget {
         for (sum, what, max) in [(bytes, "bytes", MAX_LISTING_BYTES), (values, "values", MAX_LISTING_VALUES)]
         {
             if sum > max {
-                let why = format!("its listing has {sum} {what} with {method}; the limit is {max}");
-                return Err(CallFailure::Unreadable(why));
+                let reason = format!("its listing has {sum} {what} with {method}; the limit is {max}");
+                return Err(CallFailure::Unreadable(reason));
             }
         }
         Ok(())

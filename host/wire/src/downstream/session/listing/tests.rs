@@ -15,9 +15,9 @@ async fn session(
 ) -> (ServerSession, mpsc::UnboundedReceiver<Value>) {
     let capabilities = json!({"tools": {}, "prompts": {}, "resources": {}});
     scripted_session(Lifecycle::Handshake, move |message| {
-        let begun = begin_with(message, &capabilities);
+        let handshake_reply = begin_with(message, &capabilities);
         let method = message["method"].as_str().unwrap_or_default();
-        let answer = begun.or_else(|| {
+        let answer = handshake_reply.or_else(|| {
             message.get("id")?;
             let mut answer = answer(method, &message["params"]["cursor"])?;
             answer["id"] = message["id"].clone();
@@ -142,8 +142,8 @@ async fn undeclared_tools_are_asked_for_once() {
         [(Some(tools(&["a"], Value::Null)), vec!["a"]), (Some(error(-32601)), vec![]), (None, vec![])]
     {
         let (session, mut received) = scripted_session(Lifecycle::Handshake, move |message| {
-            let begun = begin_with(message, &json!({}));
-            let answered = begun.or_else(|| {
+            let handshake_reply = begin_with(message, &json!({}));
+            let answered = handshake_reply.or_else(|| {
                 let mut answer = answer.clone().filter(|_| message["method"] == "tools/list")?;
                 answer["id"] = message["id"].clone();
                 Some(answer)

@@ -80,20 +80,20 @@ async fn a_reply_on_its_way_is_no_rest() {
 #[tokio::test(start_paused = true)]
 async fn a_call_whose_client_does_not_read_goes_after_those_that_rest() {
     let all = connections(100);
-    let (calling, resting, told) = (entered(&all).await, entered(&all).await, entered(&all).await);
+    let (calling, resting, closing) = (entered(&all).await, entered(&all).await, entered(&all).await);
     let mut call = calling.connection.begin_request();
     call.mark_admitted(gatehouse_core::Caller::local());
     calling.connection.record_stall();
     advance(Duration::from_secs(3)).await;
     let mut rests = resting.connection.begin_request();
     rests.mark_admitted(gatehouse_core::Caller::local());
-    let mut last = told.connection.begin_request();
+    let mut last = closing.connection.begin_request();
     last.mark_admitted(gatehouse_core::Caller::local());
     last.mark_last();
     drop((rests, last));
     resting.connection.record_flushed();
-    told.connection.record_flushed();
-    let every = [&calling, &resting, &told];
+    closing.connection.record_flushed();
+    let every = [&calling, &resting, &closing];
     let order: Vec<usize> = std::iter::from_fn(|| goes(&all, &every)).collect();
     assert_eq!(
         order,

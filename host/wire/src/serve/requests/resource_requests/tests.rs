@@ -51,13 +51,13 @@ async fn a_list_goes_on_from_source_to_source() {
         let (a, b) = (|id| format!("test://a/{id}"), |id| format!("test://b/{id}"));
         let last = vec![a(2), b(0), b(1), "test://c/0".into()];
         assert_eq!(uris, [vec![a(0), a(1)], last], "URIs without a source are left out");
-        let said = client.ask("resources/list", json!({})).await;
+        let reply = client.ask("resources/list", json!({})).await;
         let first = json!({"uri": a(0), "name": "book", "description": "hidden", "size": 1});
-        assert_eq!(said["result"]["resources"][0], first);
-        let said = client.ask("resources/templates/list", json!({})).await;
+        assert_eq!(reply["result"]["resources"][0], first);
+        let reply = client.ask("resources/templates/list", json!({})).await;
         let book = json!({"uriTemplate": "test://a/{id}", "name": "book", "description": "A book."});
-        assert_eq!(said["result"]["resourceTemplates"][0], book);
-        assert_eq!(said["result"]["resourceTemplates"].as_array().map(Vec::len), Some(3));
+        assert_eq!(reply["result"]["resourceTemplates"][0], book);
+        assert_eq!(reply["result"]["resourceTemplates"].as_array().map(Vec::len), Some(3));
 
         let mut client = Client::new(version, &many.each_ref()).await;
         let sizes: Vec<usize> = client.pages().await.iter().map(Vec::len).collect();
@@ -107,12 +107,12 @@ async fn what_cannot_be_read_is_an_error_that_says_why() {
     let (shelf, slow) = (Shelf::new("a", 3, 2, false), Shelf::new("slow", 1, 1, false));
     for (version, not_found) in [(VERSIONS[0], -32002), (VERSIONS[1], -32602)] {
         let mut client = Client::new(version, &[&shelf, &slow]).await;
-        let said = client.ask("resources/read", json!({"uri": "test://a/2"})).await;
+        let reply = client.ask("resources/read", json!({"uri": "test://a/2"})).await;
         let text = json!({"uri": "test://a/2", "mimeType": "text/x-book", "text": "book 2"});
-        assert_eq!(said["result"]["contents"], json!([text]));
-        let said = client.ask("resources/read", json!({"uri": "test://a/bytes"})).await;
-        assert_eq!(said["result"]["contents"][0]["blob"], "AP8=");
-        for (uri, code, why) in [
+        assert_eq!(reply["result"]["contents"], json!([text]));
+        let reply = client.ask("resources/read", json!({"uri": "test://a/bytes"})).await;
+        assert_eq!(reply["result"]["contents"][0]["blob"], "AP8=");
+        for (uri, code, reason) in [
             ("test://a/3", not_found, "Book not found: 'test://a/3'"),
             ("test://a/x/y", not_found, "unknown resource: 'test://a/x/y'"),
             ("file:///etc/passwd", not_found, "unknown resource: 'file:///etc/passwd'"),
@@ -122,16 +122,16 @@ async fn what_cannot_be_read_is_an_error_that_says_why() {
         ] {
             assert_eq!(
                 client.error("resources/read", json!({"uri": uri})).await,
-                (code, why.into()),
+                (code, reason.into()),
                 "{uri}"
             );
         }
-        let said = client.ask("resources/read", json!({"uri": "test://a/down"})).await;
-        let data = &said["error"]["data"];
+        let reply = client.ask("resources/read", json!({"uri": "test://a/down"})).await;
+        let data = &reply["error"]["data"];
         assert_eq!(data["uri"], "test://a/down");
         assert_eq!(data["gatehouse/error"]["type"], "UNAVAILABLE");
-        let (code, why) = client.error("resources/read", json!({"uri": "test://a/panic"})).await;
-        assert!(code == -32603 && why.starts_with("the host failed on this call"), "{code} {why}");
+        let (code, reason) = client.error("resources/read", json!({"uri": "test://a/panic"})).await;
+        assert!(code == -32603 && reason.starts_with("the host failed on this call"), "{code} {reason}");
     }
     assert!(lock(&shelf.readers).iter().all(|reader| *reader == Principal::Local));
 }
@@ -157,44 +157,44 @@ async fn a_prompt_is_made_from_its_arguments() {
     for version in VERSIONS {
         let mut client = Client::new(version, &shelves.each_ref()).await;
         assert_eq!(client.error("resources/list", json!({})).await.0, -32601);
-        let said = client.ask("prompts/list", json!({})).await;
+        let reply = client.ask("prompts/list", json!({})).await;
         let arguments = json!([{"name": "book", "required": true}, {"name": "how", "required": false}]);
         let listed = |name: &str| json!({"name": name, "title": "Read", "arguments": arguments});
-        assert_eq!(said["result"]["prompts"], json!([listed("read_a"), listed("read_b")]));
+        assert_eq!(reply["result"]["prompts"], json!([listed("read_a"), listed("read_b")]));
 
         let get = |name: &str, arguments: Value| json!({"name": name, "arguments": arguments});
-        let said = client.ask("prompts/get", get("read_a", json!({"book": "one"}))).await;
+        let reply = client.ask("prompts/get", get("read_a", json!({"book": "one"}))).await;
         let resource = json!({"uri": "test://a/1", "blob": "AQ=="});
         let expected = json!([
             {"role": "user", "content": {"type": "text", "text": "Read \"one\"."}},
             {"role": "assistant", "content": {"type": "resource", "resource": resource}},
         ]);
-        assert_eq!(said["result"]["messages"], expected);
-        for (params, code, why) in [
+        assert_eq!(reply["result"]["messages"], expected);
+        for (params, code, reason) in [
             (json!({"name": "read_a"}), -32602, "prompt 'read_a': argument 'book' is missing"),
             (get("read_a", json!({"book": 1})), -32602, "prompt 'read_a': argument 'book' must be a string"),
             (get("read_c", json!({})), -32602, "Unknown prompt: 'read_c'. Did you mean 'read_a'?"),
             (get("read_a", json!({"book": "down"})), -32603, "Its engine is down."),
         ] {
-            assert_eq!(client.error("prompts/get", params).await, (code, why.into()));
+            assert_eq!(client.error("prompts/get", params).await, (code, reason.into()));
         }
         assert_eq!(client.error("prompts/get", json!({"name": 5})).await.0, -32602);
     }
 }
 
 #[tokio::test]
-async fn clients_are_told_of_the_lists_that_changed() {
+async fn clients_are_notified_of_changed_lists() {
     let (one, two) = (Shelf::new("a", 1, 1, true), Shelf::new("b", 1, 1, false));
     let mut client = Client::new(VERSIONS[0], &[&one]).await;
     client.ask("ping", json!({})).await;
     let mut now = async |shelves: &[&Arc<Shelf>], expected: &[&str]| {
         client.presets.swap(view(shelves).await.into(), &Arc::default());
-        let mut told = Vec::new();
+        let mut methods = Vec::new();
         for _ in expected {
-            told.push(client.hear().await["method"].as_str().expect("a method").to_owned());
+            methods.push(client.hear().await["method"].as_str().expect("a method").to_owned());
         }
-        told.sort();
-        assert_eq!(told, expected);
+        methods.sort();
+        assert_eq!(methods, expected);
         assert_eq!(client.ask("ping", json!({})).await["result"], json!({}));
     };
     let [prompts, resources] =
@@ -207,12 +207,12 @@ async fn clients_are_told_of_the_lists_that_changed() {
 }
 
 #[tokio::test]
-async fn a_subscriber_is_told_of_what_it_asked_for() {
+async fn a_subscriber_is_notified_only_of_the_lists_it_requested() {
     let (one, two) = (Shelf::new("a", 1, 1, true), Shelf::new("b", 1, 1, true));
     let mut client = Client::new(VERSIONS[1], &[&one]).await;
     let wanted = json!({"notifications": {"resourcesListChanged": true}});
-    let said = client.ask("subscriptions/listen", wanted).await;
-    assert_eq!(said["method"], "notifications/subscriptions/acknowledged", "{said}");
+    let reply = client.ask("subscriptions/listen", wanted).await;
+    assert_eq!(reply["method"], "notifications/subscriptions/acknowledged", "{reply}");
     client.presets.swap(view(&[&one, &two]).await.into(), &Arc::default());
     assert_eq!(client.hear().await["method"], "notifications/resources/list_changed");
     client.presets.swap(view(&[&one]).await.into(), &Arc::default());
@@ -227,33 +227,37 @@ async fn what_a_source_tells_of_a_resource_is_passed_on() {
         let uris = ["test://a/0", "test://a/1", "test://b/0"];
         if version == VERSIONS[1] {
             let wanted = json!({"notifications": {"resourceSubscriptions": uris}});
-            let said = client.ask("subscriptions/listen", wanted).await;
-            assert_eq!(said["params"]["notifications"]["resourceSubscriptions"], json!(uris[..2]), "{said}");
+            let reply = client.ask("subscriptions/listen", wanted).await;
+            assert_eq!(
+                reply["params"]["notifications"]["resourceSubscriptions"],
+                json!(uris[..2]),
+                "{reply}"
+            );
         } else {
             for uri in &uris[..2] {
-                let said = client.ask("resources/subscribe", json!({"uri": uri})).await;
-                assert_eq!(said["result"], json!({}), "{said}");
+                let reply = client.ask("resources/subscribe", json!({"uri": uri})).await;
+                assert_eq!(reply["result"], json!({}), "{reply}");
             }
         }
         // One notification for several changes, and one more after a lost connection, which may have missed changes.
         for goes in [false, true, false] {
-            lock(&shelf.told).send_modify(|count| *count += 1);
+            lock(&shelf.changes).send_modify(|count| *count += 1);
             if goes {
-                *lock(&shelf.told) = Default::default();
+                *lock(&shelf.changes) = Default::default();
             }
             // A subscription is active once it is acknowledged.
-            while lock(&shelf.told).receiver_count() == 0 {
+            while lock(&shelf.changes).receiver_count() == 0 {
                 tokio::task::yield_now().await;
             }
-            lock(&shelf.told).send_modify(|count| *count += 1);
-            let told = client.hear().await;
-            assert_eq!(told["method"], "notifications/resources/updated", "{told}");
-            assert_eq!(told["params"]["uri"], uris[0], "{told}");
+            lock(&shelf.changes).send_modify(|count| *count += 1);
+            let notification = client.hear().await;
+            assert_eq!(notification["method"], "notifications/resources/updated", "{notification}");
+            assert_eq!(notification["params"]["uri"], uris[0], "{notification}");
         }
         if version == VERSIONS[0] {
             client.ask("resources/unsubscribe", json!({"uri": uris[0]})).await;
-            let told = lock(&shelf.told).clone();
-            told.closed().await;
+            let changes = lock(&shelf.changes).clone();
+            changes.closed().await;
         }
     }
 }
@@ -269,8 +273,11 @@ async fn two_sources_of_one_address_or_one_prompt_are_refused() {
         let built = Catalog::build(&CompiledPreset::from_sources("p", Vec::new()), offers);
         built.map(|_| ()).expect_err("refused").to_string()
     };
-    let told = offers([Shelf::new("a", 1, 1, false), Shelf::new("a", 1, 1, false)]).await;
-    assert!(told.starts_with("resource collision: gate 'a' has 'test://a/{id}' and gate 'a' has"), "{told}");
-    let told = offers([Shelf::new("a", 0, 0, true), Shelf::new("a", 0, 0, true)]).await;
-    assert_eq!(told, "prompt name collision: 'read_a' in both gate 'a' and gate 'a'");
+    let message = offers([Shelf::new("a", 1, 1, false), Shelf::new("a", 1, 1, false)]).await;
+    assert!(
+        message.starts_with("resource collision: gate 'a' has 'test://a/{id}' and gate 'a' has"),
+        "{message}"
+    );
+    let message = offers([Shelf::new("a", 0, 0, true), Shelf::new("a", 0, 0, true)]).await;
+    assert_eq!(message, "prompt name collision: 'read_a' in both gate 'a' and gate 'a'");
 }

@@ -56,7 +56,8 @@ impl OpenInputs {
                 matched = true;
             }
         }
-        let is_answered = |group: &mut InputGroup| group.questions.iter().all(|one| one.answer.is_some());
+        let is_answered =
+            |group: &mut InputGroup| group.questions.iter().all(|question| question.answer.is_some());
         for group in self.groups.extract_if(.., is_answered) {
             let answers = group.questions.into_iter().filter_map(|question| question.answer).collect();
             // If this fails, the call is about to end.
@@ -79,9 +80,9 @@ impl TaskEnd {
     }
 
     pub(super) fn too_large() -> Self {
-        let why = "the result of the task is too large to keep with the results of other tasks; fetch those, or request \
+        let reason = "the result of the task is too large to keep with the results of other tasks; fetch those, or request \
             less data";
-        Self::new(TaskStatus::Failed, &ErrorData::internal_error(why, None))
+        Self::new(TaskStatus::Failed, &ErrorData::internal_error(reason, None))
     }
 
     pub(super) fn payload(&self) -> TaskPayload {

@@ -23,8 +23,8 @@ pub(super) fn parse_line(line: &[u8]) -> ParsedLine {
         return Err(None);
     }
     if bounds::too_many_values(line) {
-        let why = format!("the message has too many JSON values; the limit is {MAX_VALUES}");
-        return Err(Some(envelope::invalid(MessageOutline::new(line).request_id, why)));
+        let reason = format!("the message has too many JSON values; the limit is {MAX_VALUES}");
+        return Err(Some(envelope::invalid(MessageOutline::new(line).request_id, reason)));
     }
     if let Some(call) = parse_call(line) {
         return Ok(JsonRpcMessage::Request(call));
@@ -41,16 +41,16 @@ pub(super) fn ends_handshake(message: &RxJsonRpcMessage<RoleServer>) -> bool {
         ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_) => false,
         request => {
             let meta = request.get_meta();
-            let known = |version| ProtocolVersion::KNOWN_VERSIONS.contains(&version);
+            let is_known = |version| ProtocolVersion::KNOWN_VERSIONS.contains(&version);
             meta.missing_required_keys(&ProtocolVersion::V_2026_07_28).is_empty()
-                && meta.protocol_version().is_some_and(known)
+                && meta.protocol_version().is_some_and(is_known)
         }
     }
 }
 
 pub(super) fn too_long(ends: &[u8], length: usize) -> Value {
-    let why = format!("the message is {length} bytes; the limit is {MAX_LINE}");
-    envelope::invalid(find_id(ends), why)
+    let reason = format!("the message is {length} bytes; the limit is {MAX_LINE}");
+    envelope::invalid(find_id(ends), reason)
 }
 
 /// Finds the ID in the ends of a message: before or after its parameters.
@@ -59,8 +59,8 @@ fn find_id(ends: &[u8]) -> Option<Value> {
     let head = text.split("\"params\"").next().unwrap_or_default();
     let tail = text.rfind("\"id\"").map(|at| &text[at..]);
     let candidates = [head.find("\"id\"").map(|at| &head[at..]), tail];
-    candidates.into_iter().flatten().find_map(|found| {
-        let value = found.strip_prefix("\"id\"")?.trim_start().strip_prefix(':')?;
+    candidates.into_iter().flatten().find_map(|candidate| {
+        let value = candidate.strip_prefix("\"id\"")?.trim_start().strip_prefix(':')?;
         let id = serde_json::Deserializer::from_str(value).into_iter::<Value>().next()?.ok()?;
         (id.is_number() || id.is_string()).then_some(id)
     })

@@ -15,9 +15,9 @@ async fn answers(input: Vec<u8>) -> Vec<Value> {
     lines.close().await.expect("written");
     feeding.await.expect("fed").expect("fed");
     drop(lines);
-    let mut said = String::new();
-    theirs.read_to_string(&mut said).await.expect("UTF-8");
-    said.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    let mut output = String::new();
+    theirs.read_to_string(&mut output).await.expect("UTF-8");
+    output.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }
 
 #[tokio::test]
@@ -32,13 +32,13 @@ async fn every_request_is_answered_under_its_own_id() {
         r#"{"jsonrpc":"2.0","id":9,"error":"nonsense"}"#,
         r#"{"jsonrpc":"2.0","id":8,"method":"ping"}"#,
     ];
-    let said = answers((input.join("\n") + "\n").into_bytes()).await;
-    let told: Vec<(Value, i64)> = said
+    let replies = answers((input.join("\n") + "\n").into_bytes()).await;
+    let errors: Vec<(Value, i64)> = replies
         .iter()
         .map(|answer| (answer["id"].clone(), answer["error"]["code"].as_i64().expect("a code")))
         .collect();
     let null = Value::Null;
-    assert_eq!(told, [(null.clone(), -32700), (null, -32600), (json!(7), -32602), (json!("a"), -32600)]);
+    assert_eq!(errors, [(null.clone(), -32700), (null, -32600), (json!(7), -32602), (json!("a"), -32600)]);
 }
 
 #[tokio::test]
@@ -59,11 +59,11 @@ async fn values_that_the_parser_rejects_are_answered_under_the_id() {
         format!(r#"{{"jsonrpc":"2.0","id":5,"result":{{"a":{nested}}}}}"#).into_bytes(),
         format!(r#"{{"jsonrpc":"2.0","method":"notifications/x","params":{{"a":{nested}}}}}"#).into_bytes(),
     ];
-    let said = answers([lines.join(&b'\n'), b"\n".to_vec()].concat()).await;
-    let told: Vec<_> = said.iter().map(|answer| (&answer["id"], &answer["error"]["code"])).collect();
+    let replies = answers([lines.join(&b'\n'), b"\n".to_vec()].concat()).await;
+    let errors: Vec<_> = replies.iter().map(|answer| (&answer["id"], &answer["error"]["code"])).collect();
     let code = json!(-32700);
-    assert_eq!(told, [1, 2, 3, 4].map(|id| json!(id)).iter().map(|id| (id, &code)).collect::<Vec<_>>());
-    assert_eq!(said[1]["error"]["message"], "the message is nested 129 levels deep; the limit is 127");
+    assert_eq!(errors, [1, 2, 3, 4].map(|id| json!(id)).iter().map(|id| (id, &code)).collect::<Vec<_>>());
+    assert_eq!(replies[1]["error"]["message"], "the message is nested 129 levels deep; the limit is 127");
 }
 
 #[tokio::test]
@@ -81,14 +81,14 @@ async fn a_line_that_is_too_long_is_answered_and_the_next_one_read() {
         format!(r#"{{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{{"name":"{long}"}}}}"#);
     let id_last =
         format!(r#"{{"method":"tools/call","params":{{"name":"{long}"}},"jsonrpc":"2.0","id":"z"}}"#);
-    let said = answers(format!("{id_first}\n{id_last}\n{long}y\nnot JSON\n").into_bytes()).await;
-    let ids: Vec<Value> = said.iter().map(|answer| answer["id"].clone()).collect();
+    let replies = answers(format!("{id_first}\n{id_last}\n{long}y\nnot JSON\n").into_bytes()).await;
+    let ids: Vec<Value> = replies.iter().map(|answer| answer["id"].clone()).collect();
     assert_eq!(ids, [json!(3), json!("z"), Value::Null, Value::Null]);
     assert_eq!(
-        said[0]["error"]["message"],
+        replies[0]["error"]["message"],
         format!("the message is {} bytes; the limit is {MAX_LINE}", id_first.len() + 1)
     );
-    assert_eq!(said[3]["error"]["code"], -32700, "what follows is read as a line of its own");
+    assert_eq!(replies[3]["error"]["code"], -32700, "what follows is read as a line of its own");
 }
 
 #[test]

@@ -84,7 +84,7 @@ async fn the_first_request_waits_a_moment_and_the_others_for_the_preset() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_composed_in_time_is_told_whole() {
+async fn a_preset_composed_in_time_is_sent_whole() {
     let (sender, composed, mut opening) = opening();
     say(&sender, &["initialize"]);
     assert_eq!(next(&mut opening).now_or_never(), None);

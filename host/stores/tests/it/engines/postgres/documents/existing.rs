@@ -123,12 +123,12 @@ async fn words_are_found_by_stem_and_beginning_and_the_rest_is_named() {
         assert_eq!((nothing.hits, nothing.unmatched_terms), (vec![], vec!["quux".into()]));
         let common = find(&library, "baking", SearchMode::Text).await;
         assert_eq!(common.hits.len(), 5);
-        let said = more.is_empty().then(|| {
+        let expected_note = more.is_empty().then(|| {
             "The table 'repository_files' has no column 'content_tsvector': searches read the full texts, \
              which is slow for large repositories."
                 .to_owned()
         });
-        assert_eq!(common.note, said);
+        assert_eq!(common.note, expected_note);
         let notes = library.health().await.unwrap().notes;
         assert_eq!(notes.len(), usize::from(more.len() != 1), "{notes:?}");
     }
@@ -240,7 +240,7 @@ async fn unreadable_tables_are_reported_by_cause() {
     let Some(database) = filled(&[]).await else { return };
     let library =
         || library_with(PostgresConfig::parse(&database.url()).unwrap(), DocumentTables::Existing, None);
-    for (sql, said) in [
+    for (sql, expected) in [
         (
             "ALTER TABLE repository_files ALTER content TYPE bytea USING content::bytea",
             "column 'content' of table 'repository_files' has the type bytea; expected text",
@@ -258,7 +258,7 @@ async fn unreadable_tables_are_reported_by_cause() {
             library().heads("shelf").await.unwrap_err(),
         ] {
             assert_eq!(fault.kind, FaultKind::Unavailable);
-            assert!(fault.message.contains(said) && fault.hint.is_some(), "{fault:?}");
+            assert!(fault.message.contains(expected) && fault.hint.is_some(), "{fault:?}");
         }
     }
 }

@@ -76,8 +76,11 @@ async fn a_server_that_starts_late_or_dies_in_a_search_is_reconnected() {
         };
         tokio::time::timeout(Duration::from_secs(20), waits).await.unwrap();
         database.server.as_mut().unwrap().crash();
-        let said = cause(&call.await.unwrap().unwrap_err(), &address);
-        assert!(said.contains("stopping") || said.contains("lost") || said.contains("reset"), "{said}");
+        let message = cause(&call.await.unwrap().unwrap_err(), &address);
+        assert!(
+            message.contains("stopping") || message.contains("lost") || message.contains("reset"),
+            "{message}"
+        );
         database.server.as_mut().unwrap().run();
         assert!(asked(&library).await.unwrap() > 0);
     }
@@ -137,7 +140,7 @@ async fn a_read_only_server_is_searched_and_not_changed() {
 }
 
 #[tokio::test]
-async fn tables_that_are_gone_are_made_again() {
+async fn missing_tables_are_created_again() {
     let Some(place) = Postgres::fresh().await else { return };
     let library = shelf(&place).await;
     place.database.run("DROP SCHEMA gatehouse CASCADE").await;

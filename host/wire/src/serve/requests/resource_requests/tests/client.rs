@@ -49,16 +49,16 @@ impl Client {
         ));
         let output = BufReader::new(output);
         let mut client = Self { presets, input, output, version, capabilities: Value::Null };
-        let said = if client.is_stateless() {
+        let reply = if client.is_stateless() {
             client.ask("server/discover", json!({})).await
         } else {
             let info = json!({"name": "c", "version": "1"});
             let hello = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": info});
-            let said = client.ask("initialize", hello).await;
+            let reply = client.ask("initialize", hello).await;
             client.say(json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
-            said
+            reply
         };
-        client.capabilities = said["result"]["capabilities"].clone();
+        client.capabilities = reply["result"]["capabilities"].clone();
         client
     }
 
@@ -89,8 +89,8 @@ impl Client {
     }
 
     pub(super) async fn error(&mut self, method: &str, params: Value) -> (i64, String) {
-        let said = self.ask(method, params).await;
-        let error = &said["error"];
+        let reply = self.ask(method, params).await;
+        let error = &reply["error"];
         (error["code"].as_i64().unwrap_or_default(), error["message"].as_str().unwrap_or_default().to_owned())
     }
 
@@ -98,11 +98,11 @@ impl Client {
     pub(super) async fn pages(&mut self) -> Vec<Vec<String>> {
         let (mut pages, mut params) = (Vec::new(), json!({}));
         loop {
-            let said = self.ask("resources/list", params).await;
-            let listed = said["result"]["resources"].as_array().unwrap_or_else(|| panic!("{said}"));
+            let reply = self.ask("resources/list", params).await;
+            let listed = reply["result"]["resources"].as_array().unwrap_or_else(|| panic!("{reply}"));
             let uri = |resource: &Value| resource["uri"].as_str().expect("an address").to_owned();
             pages.push(listed.iter().map(uri).collect());
-            match said["result"].get("nextCursor") {
+            match reply["result"].get("nextCursor") {
                 Some(cursor) => params = json!({"cursor": cursor}),
                 None => return pages,
             }

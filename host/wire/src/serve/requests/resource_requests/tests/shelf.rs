@@ -27,7 +27,7 @@ pub(super) struct Shelf {
     pub(super) readers: Mutex<Vec<Principal>>,
     pub(super) given_up: Arc<Notify>,
     /// Reports changes of the first resource.
-    pub(super) told: Mutex<watch::Sender<u64>>,
+    pub(super) changes: Mutex<watch::Sender<u64>>,
 }
 
 struct Ended(Arc<Notify>);
@@ -41,8 +41,8 @@ impl Drop for Ended {
 impl Shelf {
     pub(super) fn new(name: &str, resources: u64, page: u64, prompt: bool) -> Arc<Self> {
         let id = SourceId::Gate(name.into());
-        let (readers, given_up, told) = (Mutex::default(), Arc::default(), Mutex::default());
-        Arc::new(Self { id, resources, page, prompt, readers, given_up, told })
+        let (readers, given_up, changes) = (Mutex::default(), Arc::default(), Mutex::default());
+        Arc::new(Self { id, resources, page, prompt, readers, given_up, changes })
     }
 
     fn uri(&self, id: &str) -> String {
@@ -150,7 +150,7 @@ impl Source for Shelf {
         _: &Arc<str>,
         uri: &str,
     ) -> Result<Option<watch::Receiver<u64>>, Fault> {
-        Ok((uri == self.uri("0")).then(|| lock(&self.told).subscribe()))
+        Ok((uri == self.uri("0")).then(|| lock(&self.changes).subscribe()))
     }
 
     async fn get_prompt(

@@ -44,7 +44,7 @@ async fn vectors_are_compared_where_the_model_made_them() {
     assert!(found.note.unwrap().contains("were made by 'three', but the configured model is 'one'"));
     // Without the column, and with a column of another type.
     database.run("ALTER TABLE repository_files DROP embedding").await;
-    for (sql, said) in [
+    for (sql, expected) in [
         ("SELECT 1", "has no column 'embedding'"),
         (
             "ALTER TABLE repository_files ADD embedding real[]",
@@ -55,8 +55,8 @@ async fn vectors_are_compared_where_the_model_made_them() {
         let library = open(&embedder);
         let found = find(&library, "yeast", SearchMode::Semantic).await;
         assert_eq!(paths(&found), ["docs/rising.md"]);
-        assert!(found.note.unwrap().contains(said));
-        assert!(library.health().await.unwrap().no_vectors.unwrap().contains(said));
+        assert!(found.note.unwrap().contains(expected));
+        assert!(library.health().await.unwrap().no_vectors.unwrap().contains(expected));
     }
 }
 
