@@ -42,7 +42,16 @@ fn calls_are_recorded_and_held_to_a_quota_over_a_restart() {
     let refused = entries(&place, &["--outcome", "exhausted"]);
     assert_eq!((&refused[0]["principal"], &refused[0]["preset"]), (&json!("local"), &json!("p")));
     assert!(refused[0]["rule"].as_str().is_some_and(|rule| rule.contains("quota 'few'")), "{refused:?}");
-    assert_eq!(place.run(&["principals", "show", "local", "--json"]).json()["quotas"][0]["calls"], 3);
+    assert_eq!(place.run(&["principals", "show", "local", "--json"]).json()["quotas"][0]["calls"]["used"], 3);
+    let quota = &place.run(&["quotas", "--json"]).json()[0];
+    assert_eq!((&quota["principal"], &quota["quota"]), (&json!("local"), &json!("few")), "{quota}");
+    assert_eq!((&quota["calls"]["of"], &quota["calls"]["per"]), (&json!(3), &json!("day")), "{quota}");
+    assert_eq!((&quota["tokens"], &quota["refused_today"]), (&Value::Null, &json!(1)), "{quota}");
+    let table = place.run(&["quotas", "--principal", "local"]).stdout();
+    assert!(table.contains("local      few    3 of 3 per day  -"), "{table}");
+    assert_eq!(place.run(&["quotas", "--principal", "key:bob"]).stdout().trim(), "No use of a quota today.");
+    let status = place.run(&["status"]).stdout();
+    assert!(status.contains("quotas     few of local: calls: 3 of 3 per day, 1 refused today"), "{status}");
     let file = fs::read(place.path("state/audit.db")).expect("the audit");
     assert!(!file.windows(12).any(|window| window == b"secret-three"), "arguments are not recorded");
     assert_eq!(place.run(&["audit", "verify"]).code(), 0);
@@ -66,7 +75,9 @@ fn resources_and_prompts_count_for_a_quota() {
     assert!(refused.contains("quota 'few' is used up: 2 calls per day"), "{refused}");
     assert_eq!(client.close(), Some(0));
     let used = &place.run(&["principals", "show", "local", "--json"]).json()["quotas"][0];
-    assert!(used["calls"] == 2 && used["tokens"].as_u64().is_some_and(|tokens| tokens > 8), "{used}");
+    assert!(used["calls"]["used"] == 2, "{used}");
+    assert!(used["tokens"]["used"].as_u64().is_some_and(|tokens| tokens > 8), "{used}");
+    assert_eq!(used["refused_today"], Value::Null, "no audit counts them: {used}");
 }
 
 #[test]

@@ -38,10 +38,10 @@ mod converters;
 mod first_listings;
 mod gates;
 mod instructions;
-
 mod offers;
 mod pipeline;
 mod principals;
+mod quota_use;
 mod readiness;
 mod seal;
 mod servers;
@@ -52,9 +52,9 @@ mod unmet;
 use first_listings::FirstListings;
 pub(crate) use first_listings::forget_failed_listings;
 pub(crate) use gates::GateRegistry;
-
 pub(crate) use pipeline::AnonymousCallers;
 pub(crate) use principals::{PrincipalData, principal_named};
+pub(crate) use quota_use::{AllowanceUse, QuotaUse};
 pub(crate) use readiness::HostReadiness;
 pub(crate) use seal::seal_keys;
 pub(crate) use servers::{HostServers, KnownServer};

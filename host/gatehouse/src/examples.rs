@@ -113,6 +113,8 @@ const EXAMPLES: &[Example] = &[
     ("gatehouse principals list", "who stores what"),
     ("gatehouse principals show key:ann", "artifacts, values, quotas"),
     ("gatehouse principals erase key:ann", "asks first"),
+    ("gatehouse quotas", "what each person used today"),
+    ("gatehouse quotas --principal key:ann", "of one person"),
     ("gatehouse status --json", "for programs"),
     ("gatehouse status --watch", "hosts, servers and calls, refreshed every two seconds"),
     ("gatehouse cache size", ""),

@@ -35,7 +35,7 @@ pub use knowledge::{KnowledgeConfig, LinkedPage, WikiKnowledge};
 #[cfg(feature = "postgres")]
 pub use postgres::{DocumentTables, PostgresConfig, PostgresDocumentsConfig, PostgresTimeouts};
 pub use sqlite::{
-    audit::{AuditFilter, AuditRecord, BrokenEntry, ChainReport, KnownPrincipal, SqliteAudit},
+    audit::{AuditFilter, AuditRecord, BrokenEntry, ChainReport, KnownPrincipal, QuotaRefusals, SqliteAudit},
     copy::{DataFile, check, check_all, copy},
     keys::SqliteKeys,
     kv::SqliteKv,

@@ -18,6 +18,7 @@ mod map;
 mod mcp_config;
 mod presets;
 mod principals;
+mod quotas;
 mod request;
 mod restore;
 mod schema;
@@ -121,6 +122,8 @@ enum Command {
     /// List principals, show and erase what they own
     #[command(subcommand)]
     Principals(principals::Command),
+    /// Show what each person used of their quotas, and what those refused
+    Quotas(quotas::Arguments),
     /// Show the configuration and its state
     Status(status::Arguments),
     /// Show the size of the cache of compiled gates, or remove it
@@ -204,7 +207,8 @@ impl Cli {
             (_, true) => Some("error"),
             _ => None,
         };
-        telemetry::Options { format: self.log_format, calls: calls || self.verbose, filter }
+        let is_host = matches!(&self.command, Command::Serve(_) | Command::Gates(gates::Command::Dev(_)));
+        telemetry::Options { format: self.log_format, calls: calls || self.verbose, filter, is_host }
     }
 }
 
@@ -230,6 +234,7 @@ pub(crate) async fn run(cli: Cli, env: &Env) -> CommandResult {
         Command::Keys(command) => keys::run(command, global, env).await,
         Command::Audit(command) => audit::run(command, global, env).await,
         Command::Principals(command) => principals::run(command, global, env).await,
+        Command::Quotas(arguments) => quotas::run(arguments, global, env).await,
         Command::Status(arguments) => status::run(&arguments, global, env).await,
         Command::Cache(command) => cache::run(&command, global, env),
         Command::Doctor(arguments) => doctor::run(&arguments, cli.verbose, global, env).await,

@@ -87,7 +87,7 @@ fn print(principal: &PrincipalData) {
         out::line(format!("logins: {}", principal.logins.join(", ")));
     }
     for used in &principal.quotas {
-        out::line(format!("quota {}: {} calls, {} tokens", used.quota, used.calls, used.tokens));
+        out::line(format!("quota {}: {used}", used.quota));
     }
     if let Some(audit) = &principal.audit {
         let (first, pseudonym) = (rfc3339(audit.first.unsigned_abs()), &audit.pseudonym[..16]);

@@ -85,6 +85,7 @@ struct StatusReport<'a> {
     models: ModelsStatus<'a>,
     lacks: Vec<String>,
     left_out: StatusPart,
+    quotas: StatusPart,
     /// Tools that count as external-exec because nothing says what they may do, by server.
     undeclared_tools: BTreeMap<String, usize>,
     hosts: Vec<RunningHost>,
@@ -139,6 +140,7 @@ impl<'a> StatusReport<'a> {
             },
             lacks: composition.unmet_grants().await,
             left_out: StatusPart::omitted(composition.omitted_items().await),
+            quotas: StatusPart::quotas(composition.quota_uses().await),
             undeclared_tools: servers::undeclared_tools(composition).await,
             other_configs: hosts.iter().filter_map(|host| host.other_config(config)).collect(),
             hosts,
@@ -170,6 +172,9 @@ impl fmt::Display for StatusReport<'_> {
         f.write_str(&parts::lines(&self.lacks))?;
         if !self.left_out.text.is_empty() {
             write!(f, "\nservers    {}", self.left_out.text)?;
+        }
+        if !self.quotas.text.is_empty() {
+            write!(f, "\nquotas     {}", self.quotas.text)?;
         }
         if !self.undeclared_tools.is_empty() {
             let tools =

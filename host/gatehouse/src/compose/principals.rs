@@ -10,15 +10,7 @@ use gatehouse_sandbox::caller_key_prefix;
 use gatehouse_stores::KnownPrincipal;
 use serde::Serialize;
 
-use super::Composition;
-
-/// Use of one quota in its current windows.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct QuotaUse {
-    pub(crate) quota: String,
-    pub(crate) calls: u64,
-    pub(crate) tokens: u64,
-}
+use super::{Composition, QuotaUse};
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct PrincipalData {
@@ -58,14 +50,9 @@ impl Composition {
             for principal in stores.audit.principals().await? {
                 audits.insert(principal.name.clone(), Some(principal));
             }
-            for used in stores.audit.quota_usage().await? {
-                let name = used.principal.as_str().to_owned();
-                audits.entry(name.clone()).or_default();
-                quotas.entry(name).or_default().push(QuotaUse {
-                    quota: used.quota.to_string(),
-                    calls: used.calls.used,
-                    tokens: used.tokens.used,
-                });
+            for used in self.quota_uses().await? {
+                audits.entry(used.principal.clone()).or_default();
+                quotas.entry(used.principal.clone()).or_default().push(used);
             }
         }
         let artifacts = stores.artifacts.get()?;

@@ -1,6 +1,6 @@
 //! Parts of `gatehouse status`, each of which can fail independently, and the savings of filters.
 
-use std::{collections::BTreeMap, fmt};
+use std::{cmp::Reverse, collections::BTreeMap, fmt};
 
 use gatehouse_core::{Fault, ports::ledger::MetricsFilter, source::OmittedItems};
 use gatehouse_stores::{EmbeddingHealth, StoreHealth};
@@ -8,12 +8,15 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{PlainError, cache::megabytes};
-use crate::compose::{Composition, GateCounts};
+use crate::compose::{Composition, GateCounts, QuotaUse};
 
 const DAY: u64 = 24 * 60 * 60 * 1_000;
 
 /// Start of further lines of a part.
 const INDENT: &str = "\n           ";
+
+/// Number of lines about quotas, those with the most refusals first.
+const MAX_QUOTA_LINES: usize = 5;
 
 /// Counter of the tokens that clients did not receive. With `.` and the number of days since 1970, it covers one day.
 const SAVED: &str = "tokens_saved";
@@ -107,6 +110,23 @@ impl StatusPart {
                 false => "off: enabled = false under [ledger] in presets.toml".into(),
             };
             (report, text)
+        })
+    }
+
+    /// Describes who used most of a quota. The text is empty if no quota was used today.
+    pub(super) fn quotas(uses: Result<Vec<QuotaUse>, Fault>) -> Self {
+        Self::new(uses, "down", |mut uses| {
+            let report = json!({"uses": uses});
+            uses.sort_by_key(|used| Reverse((used.refused_today, used.percent())));
+            let mut text: Vec<String> = uses
+                .iter()
+                .take(MAX_QUOTA_LINES)
+                .map(|used| format!("{} of {}: {used}", used.quota, used.principal))
+                .collect();
+            if uses.len() > MAX_QUOTA_LINES {
+                text.push(format!("and {} more; run `gatehouse quotas`", uses.len() - MAX_QUOTA_LINES));
+            }
+            (report, text.join(INDENT))
         })
     }
 

@@ -29,7 +29,7 @@ use gatehouse_core::{
 };
 use tokio::sync::oneshot;
 
-pub use self::read::{AuditFilter, AuditRecord, BrokenEntry, ChainReport, KnownPrincipal};
+pub use self::read::{AuditFilter, AuditRecord, BrokenEntry, ChainReport, KnownPrincipal, QuotaRefusals};
 use self::write::TimedEntry;
 use super::{
     copy::DataFile,
@@ -133,6 +133,11 @@ impl SqliteAudit {
 
     pub async fn principals(&self) -> Result<Vec<KnownPrincipal>, Fault> {
         self.inner.db.read(read::principals).await
+    }
+
+    /// Returns the calls that quotas refused since a time in milliseconds since 1970.
+    pub async fn quota_refusals(&self, since: i64) -> Result<Vec<QuotaRefusals>, Fault> {
+        self.inner.db.read(move |db| read::quota_refusals(db, since)).await
     }
 
     /// Returns the stored use of quotas of all principals, in windows that began today.

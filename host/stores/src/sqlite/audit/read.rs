@@ -88,6 +88,14 @@ pub struct KnownPrincipal {
     pub entries: u64,
 }
 
+/// Calls of a principal that a quota refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QuotaRefusals {
+    pub principal: String,
+    pub quota: String,
+    pub calls: u64,
+}
+
 pub(super) fn digest_of(bytes: &[u8]) -> Result<RowDigest> {
     bytes
         .try_into()
@@ -226,6 +234,21 @@ fn record(row: &AuditRow, known: Option<&(String, Vec<u8>)>) -> AuditRecord {
         tokens_out: row.tokens_out,
         details,
     }
+}
+
+/// Returns the calls that quotas refused since a time in milliseconds since 1970.
+pub(super) fn quota_refusals(db: &Connection, since: i64) -> Result<Vec<QuotaRefusals>> {
+    // The rule of such an entry begins with `quota 'NAME'`. Names have no quotes.
+    let sql = "SELECT p.name, substr(e.rule, 8, instr(substr(e.rule, 8), '''') - 1), count(*)
+         FROM entry e JOIN principal p ON p.pseudonym = e.principal
+         WHERE e.at >= ?1 AND e.outcome = 'exhausted' AND e.rule GLOB 'quota ''*' GROUP BY 1, 2";
+    db.all(sql, [since], |row| {
+        Ok(QuotaRefusals {
+            principal: row.get(0)?,
+            quota: row.get(1)?,
+            calls: row.get::<_, i64>(2)?.unsigned_abs(),
+        })
+    })
 }
 
 pub(super) fn principals(db: &Connection) -> Result<Vec<KnownPrincipal>> {
