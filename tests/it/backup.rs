@@ -220,3 +220,15 @@ fn a_restore_waits_for_nobody_and_is_refused_while_a_host_runs() {
     run(&place, 0, &["restore", &file, "--force"]);
     is_full(&place);
 }
+
+#[test]
+fn a_restore_warns_that_revoked_keys_work_again() {
+    let place = Place::with("[presets.p]\ngates.echo = {}\n[auth]\n", &["echo"]);
+    let file = place.path("all.tar").display().to_string();
+    run(&place, 0, &["keys", "create", "ann"]);
+    run(&place, 0, &["backup", &file]);
+    run(&place, 0, &["keys", "revoke", "ann"]);
+    let warning = run(&place, 0, &["restore", &file, "--force"]).stderr();
+    assert!(warning.contains("a key that was revoked since then works again"), "{warning}");
+    assert!(run(&place, 0, &["keys", "list"]).stdout().contains("ann"));
+}

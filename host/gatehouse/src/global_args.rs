@@ -17,7 +17,7 @@ use crate::{
         Config, ConfigError, Env,
         locate::{self, LocatedConfig},
     },
-    out,
+    data_owner, out,
 };
 
 /// Options that select configuration and gates.
@@ -46,6 +46,7 @@ impl GlobalArgs {
     fn check(&self, found: LocatedConfig, env: &Env) -> Result<Config, ConfigError> {
         let mut config = Config::from_text(&found.text, self.gates.as_deref(), None, env)?;
         config.choice = found.choice;
+        data_owner::check(&config.state, config.file.as_deref())?;
         // Complete an interrupted restore before any code reads the data.
         archive::finish(&config.state).map_err(|reason| ConfigError::new(config.state.display(), reason))?;
         Ok(config)

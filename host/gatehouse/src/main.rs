@@ -13,6 +13,7 @@ mod check;
 mod cli;
 mod compose;
 mod config;
+mod data_owner;
 mod examples;
 #[cfg(test)]
 mod fuzz;

@@ -71,7 +71,8 @@ fn pinned_name(config: &Config, global: &GlobalArgs, env: &Env) -> String {
     }
 }
 
-fn quoted(word: &str) -> String {
+/// Quotes a word for a shell, if it needs that.
+pub(crate) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         word.to_owned()

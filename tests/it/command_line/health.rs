@@ -102,6 +102,75 @@ fn doctor_names_the_broken_gate_and_fails() {
 }
 
 #[test]
+fn doctor_reports_each_problem_of_presets_once() {
+    let presets = "[presets.a]\ngates.bad = {}\n[presets.b]\ngates.bad = {}\n[presets.c]\ngates.nope = {}\n\
+        [presets.d]\ngates.nope = {}\n";
+    let place = Place::with(presets, &[]);
+    place.write("gates/bad.wasm", "garbage");
+    let output = run(&place, 1, &["doctor"]).stdout();
+    assert_eq!(output.matches("is not WebAssembly").count(), 1, "{output}");
+    assert!(output.contains("FAIL  presets a, b: cannot be served without gate bad"), "{output}");
+    assert_eq!(output.matches("unknown gate 'nope'").count(), 1, "{output}");
+    assert!(output.contains("FAIL  presets c, d: ") && output.contains("presets.toml:6:7: "), "{output}");
+}
+
+#[test]
+fn doctor_continues_without_a_valid_configuration() {
+    let place = Place::with("[presets.a]\ngates.idea = {}\n", &["idea"]);
+    run(&place, 0, &["keys", "create", "ann"]);
+    place.write("presets.toml", "[presets.a\n");
+    let output = run(&place, 1, &["doctor"]).stdout();
+    for line in
+        ["FAIL  configuration: ", "ok    data directory: ", "ok    cache: ", "ok    database auth.db: intact"]
+    {
+        assert!(output.contains(line), "{line}: {output}");
+    }
+}
+
+#[test]
+fn doctor_finds_a_cache_that_cannot_be_written() {
+    let place = Place::with("[presets.a]\ngates.idea = {}\n", &["idea"]).with_own_cache();
+    place.write(".cache/gatehouse", "a file at the folder's path");
+    assert!(run(&place, 1, &["doctor"]).stdout().contains("FAIL  cache: "));
+}
+
+/// Tests run as root on some machines. Root can give a directory away; another user can use one of root.
+#[test]
+fn commands_on_the_data_of_another_user_are_refused_and_write_nothing() {
+    let place = Place::with("[presets.a]\ngates.idea = {}\n", &["idea"]);
+    let is_root = rustix::process::geteuid().is_root();
+    let data = if is_root { place.path("theirs") } else { "/usr/share".into() };
+    if is_root {
+        fs::create_dir(&data).expect("a folder");
+        std::os::unix::fs::chown(&data, Some(65_534), None).expect("given away");
+    }
+    let before = fs::read_dir(&data).expect("a folder").count();
+    for arguments in [&["keys", "create", "ann"][..], &["serve"], &["doctor"], &["backup", "a b.tar"]] {
+        let ran = place.command(arguments).env("GATEHOUSE_STATE", &data).output().expect("run gatehouse");
+        let output = String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned();
+        assert!(!ran.status.success() && output.contains("the data directory belongs to user "), "{output}");
+        assert!(output.contains("Run it as its owner: `sudo -u "), "{output}");
+        assert!(output.contains(&format!("env GATEHOUSE_STATE={}", data.display())), "{output}");
+        assert!(arguments[0] != "backup" || output.contains("gatehouse backup 'a b.tar'`"), "{output}");
+    }
+    assert_eq!(fs::read_dir(&data).expect("a folder").count(), before, "nothing was written");
+}
+
+#[test]
+fn doctor_names_files_of_other_users() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: only root can give a file away");
+        return;
+    }
+    let place = Place::with("[presets.a]\ngates.idea = {}\n", &["idea"]);
+    run(&place, 0, &["keys", "create", "ann"]);
+    std::os::unix::fs::chown(place.path("state/auth.db"), Some(65_534), None).expect("given away");
+    let output = run(&place, 1, &["doctor"]).stdout();
+    assert!(output.contains("FAIL  data directory: 1 of its files belong to "), "{output}");
+    assert!(output.contains("auth.db") && output.contains("run `sudo chown -R "), "{output}");
+}
+
+#[test]
 fn doctor_names_the_broken_configuration_and_fails() {
     let place = Place::with("[host]\ngatez = []\n", &[]);
     let ran = run(&place, 1, &["doctor"]);

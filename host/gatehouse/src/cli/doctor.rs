@@ -1,21 +1,23 @@
 //! `gatehouse doctor`: checks the configuration and everything that it uses. Starts and contacts no MCP server.
 
+mod files;
 mod servers;
 
-use std::{path::Path, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 use clap::Args;
 use gatehouse_core::Fault;
 use gatehouse_models::config::ProviderName;
 use gatehouse_sandbox::format_bytes;
-use gatehouse_stores::{DataFile, StoreHealth};
+use gatehouse_stores::StoreHealth;
 use serde_json::{Value, json};
 
 use super::{CommandError, CommandResult, GlobalArgs, OutputFormat, PlainError};
 use crate::{
     check::{CheckLine, CheckStatus},
     compose::Composition,
-    config::{Config, Env, added::FileServerStore, env::VARIABLES, unused},
+    config::{Config, ConfigError, Env, added::FileServerStore, env::VARIABLES, locate, unused},
+    data_owner,
     out::{self, TerminalColor},
     presence,
 };
@@ -34,7 +36,7 @@ pub(super) async fn run(
 ) -> CommandResult {
     let checks = match global.compose_without_servers(env) {
         Ok(composition) => examine(&composition, env).await?,
-        Err(error) => vec![CheckLine::failed("configuration", error.to_string())],
+        Err(error) => examine_without_config(&error, global, env).await,
     };
     let report = |CheckLine { check, verdict, said }: &CheckLine| {
         let key = match verdict {
@@ -76,22 +78,35 @@ fn print(checks: &[CheckLine], environment: Option<&Env>) {
     print(CheckStatus::Failed, "FAIL", TerminalColor::Red);
 }
 
+/// Checks everything that does not depend on the configuration.
+async fn examine_without_config(error: &ConfigError, global: &GlobalArgs, env: &Env) -> Vec<CheckLine> {
+    let state = locate::data_folder(global.config.as_deref(), env);
+    let mut checks = vec![CheckLine::failed("configuration", error.to_string())];
+    // The checks write, which another user must not do.
+    if data_owner::check(&state, None).is_ok() {
+        checks.extend(files::check_folders(&state, &locate::cache_home()));
+        checks.extend(files::databases(&state).await);
+        checks.extend(presence::running(&state).iter().map(|host| CheckLine::ok("host", host.to_string())));
+    }
+    checks
+}
+
 async fn examine(composition: &Composition, env: &Env) -> CommandResult<Vec<CheckLine>> {
     let config = &composition.config;
     let file = config.file.as_ref().map_or_else(|| "built in".into(), |file| file.display().to_string());
-    let mut checks = vec![
-        CheckLine::ok("configuration", file),
-        CheckLine::from_result("data directory", writable(&config.state)),
-    ];
+    let mut checks = vec![CheckLine::ok("configuration", file)];
+    checks.extend(files::check_folders(&config.state, &config.cache));
     let hosts = presence::running(&config.state);
     let host_warnings = hosts.iter().filter_map(|host| host.other_config(config));
     checks.extend(host_warnings.map(|warning| CheckLine::warning("hosts", warning)));
     if let Some(ignored) = &config.choice.ignored {
         checks.push(CheckLine::warning("configuration", ignored.to_string()));
     }
+    let mut broken_gates = BTreeMap::new();
     for name in composition.gates.names() {
         let result = composition.gates.get(&name).await.map(|gate| format!("sha256 {}", gate.info().digest));
-        checks.push(CheckLine::from_result(format!("gate {name}"), result));
+        checks.push(CheckLine::from_result(format!("gate {name}"), result.clone()));
+        broken_gates.extend(result.err().map(|reason| (reason.to_string(), name)));
     }
     let gate_problems =
         composition.gates.misnamed().into_iter().chain(composition.gates.blocks_without_gate());
@@ -111,13 +126,22 @@ async fn examine(composition: &Composition, env: &Env) -> CommandResult<Vec<Chec
     let unnamed = config.unnamed_default();
     checks.extend(unnamed.map(|reason| CheckLine::warning("chosen preset", reason)));
     let mut warnings = composition.preset_warnings(&catalogs).await;
+    let mut failures = PresetFailures::default();
     for (name, catalog) in catalogs {
-        let result = catalog.map(|catalog| format!("{} tools", catalog.entries().len()));
-        checks.push(CheckLine::from_result(format!("preset {name}"), result));
+        match catalog {
+            Ok(catalog) => {
+                checks.push(CheckLine::ok(
+                    format!("preset {name}"),
+                    format!("{} tools", catalog.entries().len()),
+                ));
+            }
+            Err(reason) => failures.add(name, reason.to_string(), &broken_gates),
+        }
         let warnings = warnings.remove(name).unwrap_or_default();
         checks
             .extend(warnings.into_iter().map(|reason| CheckLine::warning(format!("preset {name}"), reason)));
     }
+    checks.extend(failures.into_checks());
     checks.extend(composition.unmet_grants().await.into_iter().map(|lack| CheckLine::warning("gates", lack)));
     checks.extend(keyless(config, env));
     checks.extend(unused(config, env).into_iter().map(|reason| CheckLine::warning("environment", reason)));
@@ -134,8 +158,37 @@ async fn examine(composition: &Composition, env: &Env) -> CommandResult<Vec<Chec
     checks.extend(store("artifacts", "", stores.artifacts.health().await, |store| {
         format!("{} artifacts, {}, in", store.items, format_bytes(store.bytes))
     }));
-    checks.extend(databases(&config.state).await);
+    checks.extend(files::databases(&config.state).await);
     Ok(checks)
+}
+
+/// Presets that cannot be served, by the reason, so that each reason is reported once.
+#[derive(Default)]
+struct PresetFailures<'a>(BTreeMap<String, FailedPresets<'a>>);
+
+struct FailedPresets<'a> {
+    names: Vec<&'a str>,
+    /// Error of the first, with its place in the file.
+    error: String,
+}
+
+impl<'a> PresetFailures<'a> {
+    /// `broken_gates` has the names of gates by the reason that was reported for them.
+    fn add(&mut self, name: &'a str, error: String, broken_gates: &BTreeMap<String, String>) {
+        let reason = error.split_once(&format!("preset '{name}': ")).map_or(&*error, |(_, reason)| reason);
+        let (reason, error) = match broken_gates.get(reason) {
+            Some(gate) => (reason.to_owned(), format!("cannot be served without gate {gate}")),
+            None => (reason.to_owned(), error),
+        };
+        self.0.entry(reason).or_insert(FailedPresets { names: Vec::new(), error }).names.push(name);
+    }
+
+    fn into_checks(self) -> impl Iterator<Item = CheckLine> {
+        self.0.into_values().map(|FailedPresets { names, error }| {
+            let plural = if names.len() == 1 { "" } else { "s" };
+            CheckLine::failed(format!("preset{plural} {}", names.join(", ")), error)
+        })
+    }
 }
 
 /// Checks a store. `without_vectors` is the consequence if it cannot search by meaning.
@@ -158,18 +211,6 @@ fn store(
     let summary = health.map(|health| format!("{}: {} {}", health.engine, contents(&health), health.address));
     checks.push(CheckLine::from_result(name, summary));
     checks
-}
-
-async fn databases(state: &Path) -> Vec<CheckLine> {
-    let state = state.to_owned();
-    let to_check_line = |(file, result): (DataFile, Result<i64, Fault>)| {
-        let result = result.map(|schema| format!("intact, schema {schema}"));
-        CheckLine::from_result(format!("database {}", file.file()), result)
-    };
-    match tokio::task::spawn_blocking(move || gatehouse_stores::check_all(&state)).await {
-        Ok(checked) => checked.into_iter().map(to_check_line).collect(),
-        Err(error) => vec![CheckLine::failed("databases", format!("the check ended early: {error}"))],
-    }
 }
 
 fn keyless(config: &Config, env: &Env) -> Vec<CheckLine> {
@@ -207,15 +248,4 @@ fn missing_folders(config: &Config) -> Vec<CheckLine> {
         }));
     }
     checks
-}
-
-/// Returns whether the directory can be written, or the nearest existing ancestor, without changing either.
-fn writable(folder: &Path) -> Result<String, PlainError> {
-    let existing = folder.ancestors().find(|path| path.exists()).unwrap_or(folder);
-    let display_path = folder.display().to_string();
-    match tempfile::NamedTempFile::new_in(existing) {
-        Ok(_) if existing == folder => Ok(display_path),
-        Ok(_) => Ok(format!("{display_path} (created on first use)")),
-        Err(error) => Err(format!("{display_path} cannot be written: {error}").into()),
-    }
 }

@@ -3,6 +3,8 @@
 use std::{fs::File, path::PathBuf};
 
 use clap::Args;
+use gatehouse_core::utc_time::rfc3339;
+use gatehouse_stores::DataFile;
 use serde_json::json;
 
 use super::{CommandError, CommandResult, GlobalArgs, OutputFormat};
@@ -29,8 +31,9 @@ pub(super) fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> Comm
         return Err(CommandError::usage(format!("{}: cannot be read: {error}", arguments.file.display())));
     }
     let state = global.config(env)?.state;
-    let manifest =
-        tokio::task::block_in_place(|| archive::restore_archive(&arguments.file, &state, arguments.force));
+    let manifest = tokio::task::block_in_place(|| {
+        archive::restore_archive(&arguments.file, &state, arguments.force, warn_of_old_keys)
+    });
     let ArchiveManifest { files, databases, gatehouse, created_at, .. } = manifest?;
     let files = files.len();
     let report = json!({
@@ -45,4 +48,15 @@ pub(super) fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> Comm
         out::line(format!("{state}: restored {files} files from a backup of gatehouse {gatehouse}"));
     });
     Ok(())
+}
+
+/// Warns that the keys become those of the backup.
+fn warn_of_old_keys(manifest: &ArchiveManifest) {
+    if manifest.databases.contains_key(DataFile::Auth.file()) {
+        out::warn(format!(
+            "API keys become those of {}: a key that was revoked since then works again, and a newer one no longer does. \
+             Check them with `gatehouse keys list`.",
+            rfc3339(manifest.created_at)
+        ));
+    }
 }
