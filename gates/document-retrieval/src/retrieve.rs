@@ -138,10 +138,9 @@ fn retrieve(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
         let budget = params.budget().saturating_sub(reserved);
         if budget < MIN_EXTRACT_TOKENS {
             let least = reserved + MIN_EXTRACT_TOKENS;
-            let max_tokens = params.budget();
-            let fault = format!(
-                "the preset's budget_tokens is {max_tokens}, but this document needs at least {least}"
-            );
+            let budget = params.budget();
+            let fault =
+                format!("the preset's budget_tokens is {budget}, but this document needs at least {least}");
             return Err(Fault::denied(fault).hint("Raise budget_tokens in the preset."));
         }
         let request = shorten::Request {
@@ -191,10 +190,8 @@ fn head(
 ) -> Result<String, Fault> {
     let unit = call.params.unit();
     let facts = |max_chars: usize| {
-        let origin = document
-            .made_from
-            .as_deref()
-            .map(|from| format!(", text of {}", one_line(from, max_chars.min(40))));
+        let format = document.made_from.as_deref();
+        let origin = format.map(|format| format!(", text of {}", one_line(format, max_chars.min(40))));
         let size = match answer.original_token_count {
             None => format!("whole, {} tokens ({unit})", answer.token_count),
             Some(original) => {
@@ -207,7 +204,7 @@ fn head(
     let fits = |text: &str| Ok::<_, Fault>(call.params.count(text)? <= max_tokens);
     let mut out = String::new();
     for max_chars in FIRST_LINE_CHARS {
-        out = format!("{}: {}", code(&one_line(&answer.sources.concat(), max_chars)), facts(max_chars));
+        out = code(&one_line(&answer.sources.concat(), max_chars)) + ": " + &facts(max_chars);
         if fits(&out)? {
             break;
         }
@@ -217,8 +214,8 @@ fn head(
             [&document.repository, &document.path].map(|name| code(&one_line(name, 300)));
         format!("Read the gaps marked […] with `{tool}`: repository {repository}, path {path}, start_line, end_line.")
     });
-    let paths: Vec<String> = answer.others.iter().map(|path| code(path)).collect();
-    let other_documents = (!paths.is_empty()).then(|| format!("Other documents: {}", paths.join(", ")));
+    let paths = answer.others.iter().map(|path| code(path)).collect::<Vec<_>>().join(", ");
+    let other_documents = (!paths.is_empty()).then(|| format!("Other documents: {paths}"));
     for line in gaps.iter().chain(&answer.notes).chain(&other_documents) {
         let longer = format!("{out}\n{line}");
         if fits(&longer)? {
@@ -257,15 +254,13 @@ fn no_results(
         content += &format!("- `{tool}` for the knowledge graph\n");
     }
     let nearest: Vec<String> = result.hits.iter().map(|hit| code(&one_line(&hit.path, 300))).collect();
-    let other_repositories: Vec<String> = repositories
+    let others: Vec<String> = repositories
         .iter()
         .filter(|other| this.is_none_or(|this| this.name != other.name))
         .map(|other| code(&one_line(&other.name, 100)))
         .take(10)
         .collect();
-    for (label, names) in
-        [("The nearest documents (none fits)", nearest), ("Another repository", other_repositories)]
-    {
+    for (label, names) in [("The nearest documents (none fits)", nearest), ("Another repository", others)] {
         let longer = |count: usize| format!("{content}- {label}: {}\n", names[..count].join(", "));
         let count = longest_fitting(names.len(), |count| fits(&longer(count), budget / MAX_LIST_SHARE))?;
         if count > 0 {

@@ -13,7 +13,11 @@ use gatehouse_core::{hidden_chars::is_hidden, pipeline::CALL_LOG_TARGET};
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::{EnvFilter, fmt};
 
-const DEFAULT_FILTER: &str = "warn,gatehouse=info,rmcp=error,rmcp::service=off";
+/// Filter of a host.
+const HOST_FILTER: &str = "warn,gatehouse=info,rmcp=error,rmcp::service=off";
+
+/// Filter of other commands, which print what fails and what was left out.
+const COMMAND_FILTER: &str = "warn,gatehouse_wire=error,gatehouse_sandbox=error,rmcp=error,rmcp::service=off";
 
 const MAX_BUFFERED_LINES: usize = 1_024;
 
@@ -49,6 +53,8 @@ pub(crate) struct Options {
     /// True if every call is logged, independent of the filter.
     pub(crate) calls: bool,
     pub(crate) filter: Option<&'static str>,
+    /// True for a command that serves.
+    pub(crate) is_host: bool,
 }
 
 /// Line writer that replaces hidden characters. Log lines contain text from servers and gates, in which U+202E would
@@ -78,11 +84,12 @@ pub(crate) fn start(filter: Option<&str>, options: Options) -> WorkerGuard {
         let quiet = quiet_rmcp(filter);
         if options.calls { format!("{quiet},{CALL_LOG_TARGET}=info") } else { quiet }
     };
-    let directives = options.filter.or(filter).unwrap_or(DEFAULT_FILTER);
+    let default_filter = if options.is_host { HOST_FILTER } else { COMMAND_FILTER };
+    let directives = options.filter.or(filter).unwrap_or(default_filter);
     let (filter, complaint) = match EnvFilter::try_new(completed(directives)) {
         Ok(filter) => (filter, None),
         Err(error) => (
-            EnvFilter::new(completed(DEFAULT_FILTER)),
+            EnvFilter::new(completed(default_filter)),
             Some(format!("GATEHOUSE_LOG '{directives}' is not a filter: {error}")),
         ),
     };

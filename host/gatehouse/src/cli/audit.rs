@@ -116,8 +116,11 @@ async fn verify(composition: &Composition, contains: Option<&str>, json: bool) -
         bail!("the chain is intact, but has no entry with that digest");
     }
     if !json {
-        let (entries, last, digest) = (report.entries, report.last, report.digest);
-        out::line(format!("{entries} entries are intact. Last: entry {last}, digest {digest}"));
+        let entries = match report.entries {
+            1 => "1 entry is".to_owned(),
+            entries => format!("{entries} entries are"),
+        };
+        out::line(format!("{entries} intact. Last: entry {}, digest {}", report.last, report.digest));
     }
     Ok(())
 }

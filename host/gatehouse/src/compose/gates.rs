@@ -109,14 +109,12 @@ impl GateRegistry {
         Ok(gate)
     }
 
-    /// Returns true if there is a shipped gate of this name, even if a directory has a file of this name. False if the
-    /// configuration names another component, or does not use the shipped gates.
+    /// Returns true if a shipped gate has this name and the configuration names no other component for it.
     pub(crate) fn has_shipped(&self, name: &str) -> bool {
         let component = self.config.gates.get(name).and_then(|gate| gate.component.as_ref());
         component.is_none() && built_in::is_shipped(name) && built_in::is_in_config(&self.config)
     }
 
-    /// Loads the shipped gate of a name.
     pub(crate) async fn shipped(&self, name: &str) -> Result<Gate, PlainError> {
         let file = Path::new(built_in::NAME).join(format!("{name}.wasm"));
         self.load(name, &file, block(&self.config, name, &file).settings).await
@@ -192,18 +190,18 @@ impl GateRegistry {
     pub(crate) fn misnamed(&self) -> Vec<String> {
         let folders = self.config.gate_folders.iter();
         let files = folders.flat_map(|folder| stems(folder).into_iter().map(move |stem| (folder, stem)));
-        let reason = files.filter_map(|(folder, stem)| Some((folder, check_gate_name(&stem).err()?)));
-        reason
-            .map(|(folder, reason)| format!("a file in {} is ignored: {reason}", folder.display()))
-            .collect()
+        let note = |(folder, stem): (&PathBuf, String)| {
+            let reason = check_gate_name(&stem).err()?;
+            Some(format!("a file in {} is ignored: {reason}", folder.display()))
+        };
+        files.filter_map(note).collect()
     }
 
     /// Returns a message for each block of an unknown gate, with its line and the nearest name.
     pub(crate) fn blocks_without_gate(&self) -> Vec<String> {
         let gate_names = self.names();
-        let configured_names =
-            self.config.gates.iter().filter(|(_, gate)| !gate.shipped).map(|(name, _)| name);
-        let unknown = configured_names.filter(|name| !gate_names.contains(name));
+        let configured = self.config.gates.iter().filter(|(_, gate)| !gate.shipped).map(|(name, _)| name);
+        let unknown = configured.filter(|name| !gate_names.contains(name));
         let reason = |name: &String| {
             let suggestion = names::did_you_mean(name, gate_names.iter().map(String::as_str));
             let reason = format!("the block [gates.{name}] is for an unknown gate.{suggestion}");

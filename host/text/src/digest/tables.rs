@@ -284,12 +284,8 @@ impl<'l, 'a> ColumnDigest<'l, 'a> {
     fn keys(&self, room: usize) -> Option<String> {
         let below = |p: &&DocumentPlace| p.parent == self.at && !p.is_row;
         let mut length = 0;
-        let keys: Vec<String> = self
-            .look
-            .places
-            .iter()
-            .skip(self.at + 1)
-            .filter(below)
+        let places = self.look.places.iter().skip(self.at + 1).filter(below);
+        let keys: Vec<String> = places
             .map(|p| format!("{} ×{}", relative_name(p, self.place), p.values.len()))
             .take_while(|key| {
                 length += key.len() + 2;

@@ -5,18 +5,15 @@ mod effects;
 mod environment;
 mod import;
 mod login;
+mod refresh;
 mod review;
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use gatehouse_core::{
-    Principal,
     effect_rule::EffectRule,
-    ports::{
-        ServerRegistry as _,
-        servers::{RefreshReport, ServerDefinition, ServerTransport},
-    },
+    ports::servers::{ServerDefinition, ServerTransport},
     source::OmittedItems,
 };
 use serde_json::{Map, Value, json};
@@ -28,7 +25,6 @@ use crate::{
     config::{Env, ServerConfig, added::FileServerStore},
     out,
     presence::{self, HostFacts, RunningHost},
-    progress::ProgressTicker,
 };
 
 #[derive(Subcommand)]
@@ -38,7 +34,7 @@ pub(super) enum Command {
     /// Show the state of servers in the running hosts, without starting them
     Status(OutputFormat),
     /// Read the tools of one server or all servers again
-    Refresh(RefreshArgs),
+    Refresh(refresh::RefreshArgs),
     /// Show changes that are quarantined, and approve them
     Review(review::ReviewArgs),
     /// Find servers in an MCP registry
@@ -67,7 +63,7 @@ pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Com
     match command {
         Command::List(output) => list(&global.compose(env)?, env, output).await,
         Command::Status(output) => status(&global.compose(env)?, env, output).await,
-        Command::Refresh(arguments) => refresh(&global.compose(env)?, &arguments).await,
+        Command::Refresh(arguments) => refresh::refresh(&global.compose(env)?, &arguments).await,
         Command::Review(asked) => review::review(asked, &global.compose(env)?).await,
         Command::Search(arguments) => add::search(&arguments).await,
         Command::Add(arguments) => add::add(*arguments, global, env).await,
@@ -95,7 +91,7 @@ async fn list_new_servers(
     composition.forget_failures(|server| names.contains(&server));
     let failed = composition.list_servers(&|server| names.contains(&&*server.name)).await;
     for (server, reason) in failed {
-        out::note(format!("server '{server}': {reason}"));
+        out::note(naming_server(&server, &reason));
     }
     if !effects.is_empty() {
         for name in names {
@@ -112,8 +108,16 @@ async fn list_new_servers(
             out::line(format!("server '{name}': {} tools", listing.listing.tools.len()));
         }
     }
+    let omitted = composition.omitted_items().await?;
+    print_omitted(omitted.iter().filter(|(name, _)| names.contains(&name.as_str())));
     effects::print_undeclared(&effects::undeclared(&composition, &servers).await?, false);
     Ok(())
+}
+
+/// Adds the name of a server to the reason of its failure, if that does not have it.
+fn naming_server(server: &str, reason: &str) -> String {
+    let name = format!("server '{server}'");
+    if reason.contains(&name) { reason.to_owned() } else { format!("{name}: {reason}") }
 }
 
 fn note_missing_variables(variables: &[(String, String)]) {
@@ -258,42 +262,4 @@ pub(super) fn states(hosts: &[RunningHost], configured: &[Value]) -> Vec<String>
     });
     let header = ["HOST", "SERVER", "TRANSPORT", "STATE", "CIRCUIT", "LAST ERROR"];
     out::columns(&with_header(header, rows))
-}
-
-#[derive(Args)]
-pub(super) struct RefreshArgs {
-    /// Name of the server [default: all]
-    server: Option<String>,
-    /// Also write unchanged tools again
-    #[arg(long)]
-    force: bool,
-    #[command(flatten)]
-    output: OutputFormat,
-}
-
-async fn refresh(composition: &Composition, arguments: &RefreshArgs) -> CommandResult {
-    let RefreshArgs { server, force, output } = arguments;
-    let servers = &composition.stores.servers.live;
-    let activity =
-        server.as_ref().map_or("listing all servers".into(), |name| format!("listing server '{name}'"));
-    let progress = ProgressTicker::start(activity);
-    composition.forget_failures(|name| server.as_ref().is_none_or(|server| *server == *name));
-    let report = servers.refresh(server.as_deref(), *force, &Principal::Local).await?;
-    drop(progress);
-    output.print(&report, || {
-        let RefreshReport { added, updated, removed, unchanged, embeddings, failed, omitted } = &report;
-        out::line(format!(
-            "{added} tools added, {updated} updated, {removed} removed, {unchanged} unchanged"
-        ));
-        if *embeddings > 0 {
-            out::line(format!("{embeddings} vectors pending"));
-        }
-        print_omitted(omitted.iter().map(|(server, omitted)| (server, omitted)));
-        failed.iter().for_each(|(server, reason)| out::error(format!("server '{server}': {reason}")));
-    });
-    match report.failed.len() {
-        0 => Ok(()),
-        1 => Err(CommandError::failed("a server could not be listed")),
-        failed => Err(CommandError::failed(format!("{failed} servers could not be listed"))),
-    }
 }
