@@ -132,7 +132,7 @@ impl Pipeline {
         Self { stages, quotas: None }
     }
 
-    /// Holds requests other than calls to the quotas of their callers, too.
+    /// Applies the quotas of callers to requests that skip the stages, such as resource reads.
     #[must_use]
     pub fn with_quotas(self, meter: Arc<QuotaMeter>) -> Self {
         Self { quotas: Some(meter), ..self }

@@ -75,7 +75,7 @@ pub struct AccessRules {
     enforced: bool,
     rules: Vec<Arc<CompiledAccessRule>>,
     callers: Mutex<RecentMap<CallerKey, Arc<CallerAccess>>>,
-    /// Accesses by what they allow, so that equal callers share one.
+    /// Interned access sets: callers with equal rights share one.
     shared: Mutex<RecentMap<AccessKey, Arc<CallerAccess>>>,
     /// Callers that were matched with the rules, for tests.
     matched: AtomicU64,

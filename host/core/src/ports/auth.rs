@@ -27,7 +27,7 @@ pub enum ProtectedResource<'a> {
     Default,
     /// The preset at `/mcp/p/NAME`.
     Preset(&'a str),
-    /// Any of this host: a page that only asks who somebody is.
+    /// Any resource of this host, for pages that only need the caller's identity.
     Any,
 }
 

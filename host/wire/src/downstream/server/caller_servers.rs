@@ -178,7 +178,7 @@ impl DownstreamServer {
         )))
     }
 
-    /// Whether a tool is the one to sign in. Catalogs may have it after somebody else has signed in.
+    /// Returns true for the sign-in tool. Catalogs may still list it after another caller has signed in.
     pub(super) async fn is_sign_in(&self, tool: &str) -> Result<bool, Fault> {
         if self.definition.login != ServerLogin::Caller || tool != SIGN_IN_TOOL {
             return Ok(false);

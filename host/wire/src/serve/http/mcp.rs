@@ -210,7 +210,7 @@ impl McpService {
         answer_in_session(&session, message, request).await
     }
 
-    /// Replaces the session ID of a request by what it seals. `None` if its session is unknown, or somebody else's.
+    /// Decrypts the session ID of a request. `None` if the session is unknown or belongs to another caller.
     fn open_session_id(&self, headers: &mut HeaderMap, owner: &Principal) -> Option<()> {
         let Some(sealed) = headers.get(SESSION) else { return Some(()) };
         let opened = self.sessions.open_id(sealed.to_str().ok()?, owner)?;
