@@ -1,6 +1,7 @@
 //! Checks the documentation: configurations parse, links resolve, and commands exist.
 
 mod commands;
+mod picture;
 mod requests;
 
 use std::path::Path;

@@ -92,8 +92,8 @@ impl Handler {
         CallOwner { principal: caller.principal.clone(), access, preset }
     }
 
-    /// Runs `work` with the context `call` and the arguments, or resumes a paused request. `convert` makes the result of the
-    /// work that of the request. With `task_terms`, the call may become a task.
+    /// Runs `work` with the context `call` and the arguments, or resumes a paused request. `convert` turns the work's
+    /// result into the response. With `task_terms`, the call may become a task.
     pub(crate) async fn interactive<T, W>(
         &self,
         params: InteractiveParams,
