@@ -62,7 +62,7 @@ fn binary(arguments: &[String]) -> Result<(Option<PathBuf>, Vec<&String>)> {
 }
 
 fn release(workspace: &Workspace) -> Result<PathBuf> {
-    gates::build(workspace, GateSelection::Shipped, &snapshot::WORKSPACE)?;
+    gates::build(workspace, GateSelection::Shipped, &snapshot::HOST)?;
     let build = ["build", "--release", "-p", "gatehouse"];
     process::run(process::cargo().current_dir(&workspace.root).args(build))?;
     Ok(workspace.binary("release", "gatehouse"))

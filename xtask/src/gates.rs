@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             return Err(UsageError(format!("unexpected argument: {unexpected}")).into());
         }
     };
-    build(&Workspace::load()?, selection, &snapshot::WORKSPACE)
+    build(&Workspace::load()?, selection, &snapshot::HOST)
 }
 
 pub(crate) fn build(workspace: &Workspace, selection: GateSelection, tool_build: &ToolBuild) -> Result<()> {

@@ -12,15 +12,20 @@ use crate::workspace::Workspace;
 
 const TOOL: &str = "gate-snapshot";
 
-/// The cargo build that includes the tool. It matches the gateway build that follows, so that wasmtime is compiled
-/// once.
+/// The cargo build that includes the tool. It selects the packages and the profile of the build of the host that follows:
+/// with other packages, crates below wasmtime have other features, and it is compiled twice.
 pub(crate) struct ToolBuild {
     pub(crate) selection: &'static [&'static str],
     pub(crate) folder: &'static str,
 }
 
+/// Before the tests.
 pub(crate) const WORKSPACE: ToolBuild = ToolBuild { selection: &["--workspace"], folder: "debug" };
 
+/// Before `cargo build -p gatehouse`.
+pub(crate) const HOST: ToolBuild = ToolBuild { selection: &["-p", "gatehouse", "-p", TOOL], folder: "debug" };
+
+/// Before `cargo xtask run`.
 pub(crate) const QUICK: ToolBuild =
     ToolBuild { selection: &["--profile", "quick", "-p", "gatehouse", "-p", TOOL], folder: "quick" };
 
