@@ -8,7 +8,7 @@ use gatehouse_core::{
     CallDeadline, Principal, Reply, SourceId,
     capability::{Grants, RequestedCapabilities},
     conversion::{ConvertedFile, SourceFile},
-    fair_semaphore::FairPermit,
+    fair_semaphore::{FairPermit, FairSemaphore},
     gate_turn::GateTurn,
     http::HttpRules,
     nesting::MAX_DEPTH,
@@ -18,7 +18,7 @@ use gatehouse_core::{
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
-use tokio::{sync::Semaphore, time::Instant};
+use tokio::time::Instant;
 
 use crate::{
     abi::{GuestError, ToolCall},
@@ -58,7 +58,7 @@ pub struct Gate {
     pub(crate) shared: Arc<SandboxState>,
     pub(crate) version: Arc<GateVersion>,
     /// By call depth, so that gates that call each other never wait for their own permit.
-    turns: [Arc<Semaphore>; MAX_DEPTH + 1],
+    turns: [FairSemaphore; MAX_DEPTH + 1],
     /// Idle instances. `None` if instances are not reused.
     pub(crate) idle: Option<IdleInstances>,
 }
@@ -91,7 +91,7 @@ impl Gate {
         Ok(Self {
             id: SourceId::Gate(Arc::clone(&gate)),
             idle: reuse.then(|| IdleInstances::new(Arc::clone(&shared.reserve), limits.concurrency)),
-            turns: std::array::from_fn(|_| Arc::new(Semaphore::new(limits.concurrency))),
+            turns: std::array::from_fn(|_| FairSemaphore::for_turns(limits.concurrency)),
             facts: Arc::new(GateFacts {
                 gate,
                 grants: info.grants.clone(),
@@ -173,15 +173,15 @@ impl Gate {
         &self,
         principal: &Principal,
         within: &[SourceId],
-    ) -> Result<(Arc<GateTurn>, FairPermit), Fault> {
-        let closing = |_| Fault::unavailable(format!("gate '{}' is closing", self.info.name));
-        let turn = async || GateTurn::take(&self.turns[within.len().min(MAX_DEPTH)]).await.map_err(closing);
+    ) -> (Arc<GateTurn>, FairPermit) {
+        let turns = &self.turns[within.len().min(MAX_DEPTH)];
+        let turn = GateTurn::take(turns, principal, &self.facts.gate);
         let place = self.shared.places.take(principal, &self.facts.gate, within);
         if within.is_empty() {
-            return Ok((turn().await?, place.await));
+            return (turn.await, place.await);
         }
         let place = place.await;
-        Ok((turn().await?, place))
+        (turn.await, place)
     }
 }
 
@@ -190,7 +190,7 @@ impl DocumentConverter for Gate {
     /// Converts a file in an instance without capabilities, folders or parameters.
     async fn convert(&self, file: SourceFile) -> Result<ConvertedFile, Fault> {
         let ready = self.component().await?;
-        let _admitted = self.admit(&Principal::Local, &[]).await?;
+        let _admitted = self.admit(&Principal::Local, &[]).await;
         let context = InstanceContext::new(&self.facts, "{}".into(), None);
         let limit = self.limits().time;
         let end = Instant::now() + limit;

@@ -3,28 +3,33 @@
 
 use std::sync::{Arc, Mutex, Weak};
 
-use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
-
-use crate::{CallContext, lock};
+use crate::{
+    CallContext, Principal,
+    fair_semaphore::{FairPermit, FairSemaphore},
+    lock,
+};
 
 /// One of the turns of a gate, held until this is dropped.
 pub struct GateTurn {
-    turns: Arc<Semaphore>,
+    turns: FairSemaphore,
+    principal: Principal,
+    gate: Arc<str>,
     held: Mutex<HeldTurn>,
 }
 
 struct HeldTurn {
-    permit: Option<OwnedSemaphorePermit>,
+    permit: Option<FairPermit>,
     /// Questions of the call, or of calls within it, that wait.
     questions: u32,
 }
 
 impl GateTurn {
-    /// Waits for a turn. Fails if the gate is closing.
-    pub async fn take(turns: &Arc<Semaphore>) -> Result<Arc<Self>, AcquireError> {
-        let permit = Some(Arc::clone(turns).acquire_owned().await?);
+    /// Waits for a turn of a gate.
+    pub async fn take(turns: &FairSemaphore, principal: &Principal, gate: &Arc<str>) -> Arc<Self> {
+        let permit = Some(turns.acquire(principal, gate).await);
         let held = Mutex::new(HeldTurn { permit, questions: 0 });
-        Ok(Arc::new(Self { turns: Arc::clone(turns), held }))
+        let (principal, gate) = (principal.clone(), Arc::clone(gate));
+        Arc::new(Self { turns: turns.clone(), principal, gate, held })
     }
 
     fn give_up(&self) {
@@ -41,9 +46,8 @@ impl GateTurn {
                 return;
             }
         }
-        // A closing gate refuses its calls by itself.
-        let permit = Arc::clone(&self.turns).acquire_owned().await.ok();
-        lock(&self.held).permit = permit;
+        let permit = self.turns.acquire(&self.principal, &self.gate).await;
+        lock(&self.held).permit = Some(permit);
     }
 }
 
@@ -79,16 +83,17 @@ mod tests {
 
     #[tokio::test]
     async fn a_turn_is_free_while_its_questions_wait() {
-        let turns = Arc::new(Semaphore::new(1));
-        let asking = GateTurn::take(&turns).await.expect("a turn");
-        assert!(GateTurn::take(&turns).now_or_never().is_none());
+        let (turns, gate) = (FairSemaphore::for_turns(1), Arc::from("gate"));
+        let take = || GateTurn::take(&turns, &Principal::Local, &gate);
+        let asking = take().await;
+        assert!(take().now_or_never().is_none());
         asking.give_up();
         asking.give_up();
-        let other = GateTurn::take(&turns).now_or_never().expect("free").expect("a turn");
+        let other = take().now_or_never().expect("free");
         asking.take_again().await;
         assert!(asking.take_again().now_or_never().is_none(), "the other call has the turn");
         drop(other);
-        assert_eq!(turns.available_permits(), 1);
+        assert!(turns.is_idle());
         drop(asking);
     }
 }

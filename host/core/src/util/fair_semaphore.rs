@@ -3,7 +3,8 @@
 //! Sharers are the principals that callers proved and, for the local user, the gates. Each sharer has its own queue,
 //! served round-robin, instead of one queue where the greediest gets most. A sharer may hold at most as many permits as
 //! are left free (dynamic thresholds, Choudhury and Hahne, 1998): a new one usually finds one free, and a lone one gets
-//! half. The gates that a principal uses share its permits in the same way.
+//! half. The gates that a principal uses share its permits in the same way. The turns of one gate are shared with a higher
+//! threshold: one principal may hold nearly all of them, and a few stay for others.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -13,6 +14,9 @@ use std::{
 use tokio::sync::oneshot;
 
 use crate::Principal;
+
+/// A principal may hold this many times the free turns of a gate: 57 of 64.
+const TURN_WEIGHT: usize = 8;
 
 /// Sharers to remember before idle ones are dropped.
 const MAX_IDLE_SHARERS: usize = 256;
@@ -46,6 +50,8 @@ struct SemaphoreState {
     free: usize,
     /// Maximum permits of one sharer, even if more are free.
     max_per_sharer: usize,
+    /// Maximum permits of one sharer for each that is free.
+    weight: usize,
     sharers: HashMap<SharerKey, SharerQueue>,
     /// Waiting sharers in round-robin order, each once.
     round_robin: VecDeque<SharerKey>,
@@ -82,7 +88,16 @@ impl FairSemaphore {
 
     /// Creates a semaphore with `permits` permits. One sharer never holds more than `max`.
     pub fn with_max_per_sharer(permits: usize, max: usize) -> Self {
-        let state = SemaphoreState { free: permits, max_per_sharer: max, ..SemaphoreState::default() };
+        Self::with_weight(permits, max, 1)
+    }
+
+    /// Creates a semaphore for the turns of one gate. The local user may hold all of them.
+    pub fn for_turns(permits: usize) -> Self {
+        Self::with_weight(permits, permits, TURN_WEIGHT)
+    }
+
+    fn with_weight(permits: usize, max_per_sharer: usize, weight: usize) -> Self {
+        let state = SemaphoreState { free: permits, max_per_sharer, weight, ..SemaphoreState::default() };
         Self(Arc::new(Mutex::new(state)))
     }
 
@@ -171,21 +186,38 @@ impl SharerQueue {
     }
 }
 
-/// Whether a sharer with `held` permits may get one more for a gate that has `of_gate` of them.
-fn has_room(sharer: &SharerKey, (free, max): (usize, usize), held: usize, of_gate: usize) -> bool {
-    let gate_has_room = match sharer {
-        SharerKey::Gate(_) => true,
-        SharerKey::Principal(_) => of_gate <= free.saturating_sub(held),
-    };
-    held < free && held < max && gate_has_room
+/// Limits of all sharers at a moment.
+#[derive(Clone, Copy)]
+struct ShareLimits {
+    free: usize,
+    max_per_sharer: usize,
+    weight: usize,
+}
+
+impl ShareLimits {
+    /// Returns true if a sharer with `held` permits may get one more for a gate that has `of_gate` of them.
+    fn have_room(self, sharer: &SharerKey, held: usize, of_gate: usize) -> bool {
+        let Self { free, max_per_sharer, weight } = self;
+        let is_within_share = match sharer {
+            SharerKey::Gate(_) if weight > 1 => true,
+            SharerKey::Gate(_) => held < free,
+            SharerKey::Principal(_) if weight > 1 => held < free.saturating_mul(weight),
+            SharerKey::Principal(_) => held < free && of_gate <= free - held,
+        };
+        free > 0 && held < max_per_sharer && is_within_share
+    }
 }
 
 impl SemaphoreState {
+    fn limits(&self) -> ShareLimits {
+        ShareLimits { free: self.free, max_per_sharer: self.max_per_sharer, weight: self.weight }
+    }
+
     fn admits(&self, claim: &FairClaim) -> bool {
         let sharer = self.sharers.get(&claim.sharer);
         let held = sharer.map_or(0, |sharer| sharer.held);
         let of_gate = sharer.and_then(|sharer| sharer.gates.get(&claim.gate)).map_or(0, |gate| gate.held);
-        has_room(&claim.sharer, (self.free, self.max_per_sharer), held, of_gate)
+        self.limits().have_room(&claim.sharer, held, of_gate)
     }
 
     fn sharer(&mut self, key: &SharerKey) -> &mut SharerQueue {
@@ -229,12 +261,12 @@ impl SemaphoreState {
 
     /// Takes a permit for the next waiter. `None` if no waiter can be served.
     fn next(&mut self) -> Option<(FairClaim, oneshot::Sender<FairPermit>)> {
-        let limits = (self.free, self.max_per_sharer);
+        let limits = self.limits();
         for _ in 0..self.round_robin.len() {
             let key = self.round_robin.pop_front()?;
             let Some(sharer) = self.sharers.get_mut(&key) else { continue };
             let held = sharer.held;
-            let granted = sharer.next(|of_gate| has_room(&key, limits, held, of_gate));
+            let granted = sharer.next(|of_gate| limits.have_room(&key, held, of_gate));
             if !sharer.round_robin.is_empty() {
                 self.round_robin.push_back(key.clone());
             }

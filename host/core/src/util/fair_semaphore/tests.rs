@@ -121,3 +121,27 @@ async fn a_principal_with_a_long_queue_delays_no_other() {
     drop(first);
     assert!(once(other.as_mut()).await.is_some(), "second, not last of 51");
 }
+
+#[tokio::test]
+async fn one_principal_leaves_turns_of_a_gate_for_others() {
+    let (turns, gate) = (FairSemaphore::for_turns(64), Arc::from("proxy"));
+    let take = async |name: &str| once(pin!(turns.acquire(&Principal::Named(name.into()), &gate))).await;
+    let mut held = Vec::new();
+    while let Some(turn) = take("key:bob").await {
+        held.push(turn);
+    }
+    assert_eq!(held.len(), 57);
+    for name in ["key:ann", "key:carl", "key:dora"] {
+        held.extend(take(name).await);
+    }
+    assert_eq!(held.len(), 60, "others find a turn at once");
+    drop(held);
+    let one = FairSemaphore::for_turns(1);
+    assert!(once(pin!(one.acquire(&Principal::Named("key:bob".into()), &gate))).await.is_some());
+    let local = FairSemaphore::for_turns(8);
+    let mut held = Vec::new();
+    while let Some(turn) = once(pin!(local.acquire(&Principal::Local, &gate))).await {
+        held.push(turn);
+    }
+    assert_eq!(held.len(), 8, "the local user may hold all");
+}
