@@ -1,18 +1,23 @@
 //! Records calls in the audit.
 //!
 //! A call that may change something gets its reply only once its entry is on disk. If the audit cannot be written, such
-//! calls do not run. Refused calls are always recorded, other read-only calls if the configuration asks for it.
+//! calls do not run. Refused calls are recorded, of a flood some and their number; other read-only calls if the
+//! configuration asks for it.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use tokio::time::timeout;
 
 use super::{Next, Stage};
 use crate::{
-    Call, CallContext, Effect, Fault, FaultKind, Outcome,
+    Call, CallContext, Effect, Fault, FaultKind, LogLimit, Outcome, Principal,
     hash::json_digest,
-    json, names,
+    json, lock, names,
     ports::{
         audit::{AuditEntry, AuditKind, AuditLog},
         ledger::SampleEnding,
@@ -23,6 +28,9 @@ use crate::{
 /// Maximum wait for an audit that failed before.
 const MAX_CHECK_TIME: Duration = Duration::from_secs(10);
 
+/// Principals whose refusals are counted apart. Above it, all counts start again.
+const MAX_COUNTED_PRINCIPALS: usize = 4_096;
+
 /// Maximum characters of stored names from a request.
 const MAX_NAME_CHARS: usize = 128;
 
@@ -31,11 +39,23 @@ pub struct AuditStage {
     log: Option<Arc<dyn AuditLog>>,
     /// True to record read-only calls that were not refused.
     reads: bool,
+    /// For refused calls, of which a caller can make thousands per second.
+    refusals: Mutex<HashMap<Principal, LogLimit>>,
 }
 
 impl AuditStage {
     pub fn new(log: Option<Arc<dyn AuditLog>>, reads: bool) -> Self {
-        Self { log, reads }
+        Self { log, reads, refusals: Mutex::default() }
+    }
+
+    /// Returns the number of refused calls of a principal that were left out since the last entry, or `None` if this one
+    /// is left out too.
+    fn admit_refusal(&self, principal: &Principal) -> Option<u64> {
+        let mut refusals = lock(&self.refusals);
+        if refusals.len() >= MAX_COUNTED_PRINCIPALS && !refusals.contains_key(principal) {
+            refusals.clear();
+        }
+        refusals.entry(principal.clone()).or_default().admit_line()
     }
 }
 
@@ -70,8 +90,16 @@ impl Stage for AuditStage {
             pending.is_recorded = false;
             return outcome;
         }
-        let entry = pending.take(&outcome);
-        if effect == Effect::ReadOnly || is_refused {
+        let mut entry = pending.take(&outcome);
+        if is_refused {
+            if let Some(left_out) = self.admit_refusal(context.principal()) {
+                let details = format!("({left_out} refusals before this one were left out)");
+                entry.details = (left_out > 0).then_some(details);
+                log.record(entry);
+            }
+            return outcome;
+        }
+        if effect == Effect::ReadOnly {
             log.record(entry);
             return outcome;
         }

@@ -1,7 +1,7 @@
 //! The stages that every call passes on its way to a source, and its outcome on the way back.
 //!
 //! ```text
-//! respond → convert → observe → audit → admit → quota → deadline → splice → validate → permit → workflow → approve → compact → rescue → conform → source
+//! respond → convert → observe → audit → quota → admit → deadline → splice → validate → permit → workflow → approve → compact → rescue → conform → source
 //! ```
 //!
 //! A stage that has nothing to do for a call is skipped. docs/architecture.md has the reason for each position. The

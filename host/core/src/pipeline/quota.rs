@@ -118,7 +118,7 @@ mod tests {
 
         async fn call(&self, name: &str, arguments: Value) -> Result<Vec<String>, Fault> {
             let stage = Arc::new(QuotaStage::new(Arc::clone(&self.meter)));
-            let mut context = context(vec![Arc::new(AdmitStage), stage], &self.source, name).await;
+            let mut context = context(vec![stage, Arc::new(AdmitStage)], &self.source, name).await;
             context.caller = Arc::clone(&self.caller);
             let reply = Call::new(context, arguments).run().await?;
             Ok(reply
@@ -148,8 +148,17 @@ mod tests {
         assert!(noted[1].starts_with("[quota 'q': 100 % of 3 calls per day used"), "{noted:?}");
         let fault = metered.call("x__look", json!({})).await.expect_err("refused");
         assert_eq!(fault.kind, FaultKind::Exhausted);
-        let unknown = metered.call("x__loook", json!({})).await.expect_err("unknown");
-        assert_eq!(unknown.kind, FaultKind::UnknownTool, "quotas come after admission");
+    }
+
+    #[tokio::test]
+    async fn refused_calls_count() {
+        let metered = MeteredTools::new("2 per day", "1000 per day");
+        for _ in 0..2 {
+            let unknown = metered.call("x__loook", json!({})).await.expect_err("unknown");
+            assert_eq!(unknown.kind, FaultKind::UnknownTool);
+        }
+        let fault = metered.call("x__look", json!({})).await.expect_err("refused");
+        assert_eq!(fault.kind, FaultKind::Exhausted);
     }
 
     #[tokio::test]

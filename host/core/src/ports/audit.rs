@@ -60,6 +60,11 @@ pub struct AuditEntry {
 }
 
 impl AuditEntry {
+    /// Returns true for a request that was refused, which any client can cause.
+    pub fn is_refusal(&self) -> bool {
+        self.kind == AuditKind::Refusal || matches!(self.outcome, "denied" | "exhausted" | "unknown-tool")
+    }
+
     /// Creates an entry about an event that is not a call.
     pub fn event(kind: AuditKind, principal: &Principal, outcome: &'static str, details: &str) -> Self {
         Self {

@@ -61,19 +61,21 @@ impl AuditLog for TestLog {
 
 struct AuditedTools {
     log: Arc<TestLog>,
+    stage: Arc<AuditStage>,
     source: Arc<Fixture>,
-    reads: bool,
 }
 
 impl AuditedTools {
     fn new(reads: bool) -> Self {
         let tools = vec![tool("look", None), with_effect("edit", Effect::Mutating)];
-        Self { log: Arc::default(), source: Fixture::new(SourceId::Server("x".into()), tools), reads }
+        let log = Arc::<TestLog>::default();
+        let stage = Arc::new(AuditStage::new(Some(Arc::clone(&log) as _), reads));
+        Self { log, stage, source: Fixture::new(SourceId::Server("x".into()), tools) }
     }
 
     async fn begin(&self, name: &str, arguments: Value) -> Call {
-        let audit = AuditStage::new(Some(Arc::clone(&self.log) as _), self.reads);
-        let mut context = context(vec![Arc::new(audit), Arc::new(AdmitStage)], &self.source, name).await;
+        let stages: Vec<Arc<dyn Stage>> = vec![Arc::clone(&self.stage) as _, Arc::new(AdmitStage)];
+        let mut context = context(stages, &self.source, name).await;
         context.caller = Caller::named("okta:ann");
         let address = Some(IpAddr::from([192, 0, 2, 7]));
         context.origin = Some(Arc::new(RequestOrigin { address, client: "tester 1.0".into() }));
@@ -110,6 +112,20 @@ async fn changes_are_stored_with_their_facts_and_reads_only_on_request() {
     let audited = AuditedTools::new(true);
     audited.call("x__look", json!({})).await.expect("a reply");
     assert_eq!(audited.queued().len(), 1);
+}
+
+#[tokio::test]
+async fn a_flood_of_refused_calls_is_ten_entries() {
+    let audited = AuditedTools::new(false);
+    for _ in 0..1_000 {
+        let fault = audited.call("x__unknown", json!({})).await.expect_err("refused");
+        assert_eq!(fault.kind, FaultKind::UnknownTool);
+    }
+    let entries = audited.queued();
+    assert_eq!(entries.len(), 10);
+    assert!(entries.iter().all(|entry| entry.is_refusal() && entry.details.is_none()), "{entries:?}");
+    audited.call("x__edit", json!({})).await.expect("a reply");
+    assert_eq!(audited.stored().len(), 1, "other calls are recorded as before");
 }
 
 #[tokio::test]

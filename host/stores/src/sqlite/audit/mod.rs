@@ -5,6 +5,8 @@
 //! the use of quotas.
 
 mod chain;
+mod free_space;
+mod quotas;
 mod read;
 mod write;
 
@@ -22,15 +24,14 @@ use gatehouse_core::{
     Principal, lock,
     outcome::Fault,
     ports::{
-        AuditLog, Clock, QuotaStore,
+        AuditLog, Clock,
         audit::{AuditEntry, AuditKind},
-        quota::StoredUsage,
     },
 };
 use tokio::sync::oneshot;
 
 pub use self::read::{AuditFilter, AuditRecord, BrokenEntry, ChainReport, KnownPrincipal, QuotaRefusals};
-use self::write::TimedEntry;
+use self::{free_space::FreeSpace, write::TimedEntry};
 use super::{
     copy::DataFile,
     db::{Database, DatabaseProfile},
@@ -57,6 +58,7 @@ struct AuditInner {
     /// Retention in milliseconds.
     keep_ms: i64,
     queue: Mutex<AuditQueue>,
+    free_space: FreeSpace,
     /// False before the first write, and after one that failed.
     is_working: AtomicBool,
     /// True from the first write that failed until one works, so that the log reports it once.
@@ -68,7 +70,7 @@ struct AuditInner {
 #[derive(Default)]
 struct AuditQueue {
     waiting: Vec<WaitingEntry>,
-    /// Entries that are not in the audit yet, because too many waited.
+    /// Entries that are not in the audit, because too many waited or little space is left.
     lost: u64,
     /// True if a task will write the queue.
     is_scheduled: bool,
@@ -87,6 +89,7 @@ impl SqliteAudit {
             clock,
             keep_ms: i64::from(keep_days.max(1)) * DAY_MS,
             queue: Mutex::default(),
+            free_space: FreeSpace::default(),
             is_working: AtomicBool::new(false),
             is_failing: AtomicBool::new(false),
             writing: tokio::sync::Mutex::default(),
@@ -133,16 +136,6 @@ impl SqliteAudit {
 
     pub async fn principals(&self) -> Result<Vec<KnownPrincipal>, Fault> {
         self.inner.db.read(read::principals).await
-    }
-
-    /// Returns the calls that quotas refused since a time in milliseconds since 1970.
-    pub async fn quota_refusals(&self, since: i64) -> Result<Vec<QuotaRefusals>, Fault> {
-        self.inner.db.read(move |db| read::quota_refusals(db, since)).await
-    }
-
-    /// Returns the stored use of quotas of all principals, in windows that began today.
-    pub async fn quota_usage(&self) -> Result<Vec<StoredUsage>, Fault> {
-        self.load((self.inner.now() / DAY_MS * DAY_MS).unsigned_abs()).await
     }
 
     /// Deletes the key of a principal and its use of quotas. Its entries stay, without anything that names it.
@@ -192,7 +185,11 @@ impl AuditInner {
             self.write(waiting, lost).await?;
             let today = self.now() / DAY_MS;
             if *cleaned != Some(today) {
-                let (now, before) = (self.now(), self.now() - self.keep_ms);
+                let (now, mut before) = (self.now(), self.now() - self.keep_ms);
+                if let Some(oldest) = self.db.read(write::oldest).await? {
+                    // One day at a time: a clock that is ahead by years must not delete everything.
+                    before = before.min(oldest + DAY_MS);
+                }
                 while self.db.write(move |db| write::delete_old(db, before, now)).await? {}
                 *cleaned = Some(today);
             }
@@ -242,6 +239,10 @@ impl AuditInner {
 #[async_trait]
 impl AuditLog for SqliteAudit {
     fn record(&self, entry: AuditEntry) {
+        if entry.is_refusal() && self.inner.free_space.is_low(self.inner.db.path()) {
+            lock(&self.inner.queue).lost += 1;
+            return;
+        }
         self.inner.push(entry, None);
         // Without a runtime, the entry waits for the next flush.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
@@ -277,22 +278,6 @@ impl AuditLog for SqliteAudit {
             self.inner.is_working.store(true, Ordering::Release);
         }
         Ok(())
-    }
-}
-
-#[async_trait]
-impl QuotaStore for SqliteAudit {
-    async fn load(&self, since: u64) -> Result<Vec<StoredUsage>, Fault> {
-        if !self.inner.db.exists().await {
-            return Ok(Vec::new());
-        }
-        let since = i64::try_from(since).unwrap_or(i64::MAX);
-        self.inner.db.read(move |db| write::load_usage(db, since)).await
-    }
-
-    async fn save(&self, usage: Vec<StoredUsage>, since: u64) -> Result<(), Fault> {
-        let since = i64::try_from(since).unwrap_or(i64::MAX);
-        self.inner.db.write(move |db| write::save_usage(db, &usage, since)).await
     }
 }
 

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
+use gatehouse_core::names::quoted;
 use rusqlite::{Connection, Row, params};
 use serde::Serialize;
 
 use super::{
-    chain::{AuditRow, RowDigest, seal},
-    write::{find_key, head},
+    chain::{AuditRow, RowDigest, pseudonym, seal},
+    write::{find_key, head, retention_details},
 };
 use crate::sqlite::{
     error::{Result, StoreError},
@@ -133,7 +134,7 @@ pub(super) fn verify(db: &Connection) -> Result<ChainReport> {
     let mut broken = None;
     while let Some(row) = rows.next()? {
         let seq: i64 = row.get(0)?;
-        let reason = if seq != last + 1 {
+        let damage = if seq != last + 1 {
             Some((last + 1, "the entry is missing".to_owned()))
         } else {
             // A value of another type than its column has is damage too.
@@ -146,7 +147,7 @@ pub(super) fn verify(db: &Connection) -> Result<ChainReport> {
                 Err(error) => Some((seq, format!("the entry cannot be read: {error}"))),
             }
         };
-        if let Some((seq, reason)) = reason {
+        if let Some((seq, reason)) = damage {
             broken = Some(BrokenEntry { seq, reason });
             break;
         }
@@ -157,7 +158,32 @@ pub(super) fn verify(db: &Connection) -> Result<ChainReport> {
             if last < head_seq { "the entry is missing" } else { "the entry is not the recorded end" };
         broken = Some(BrokenEntry { seq: (last + 1).min(head_seq.max(1)), reason: reason.to_owned() });
     }
+    if broken.is_none() {
+        broken = uncovered_gap(db, anchor)?.or(exchanged_name(db)?);
+    }
     Ok(ChainReport { entries, last, digest: gatehouse_core::hash::hex(previous), broken })
+}
+
+/// Finds a chain that begins later than its last retention entry says.
+fn uncovered_gap(db: &Connection, anchor: i64) -> Result<Option<BrokenEntry>> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM entry WHERE kind = 'retention' AND details = ?1)";
+    let is_covered = anchor == 0 || db.value::<bool>(sql, [retention_details(anchor)])?;
+    let reason = "the entries up to this one are gone, and no retention entry says so".to_owned();
+    Ok((!is_covered).then_some(BrokenEntry { seq: anchor, reason }))
+}
+
+/// Finds a principal whose name is not the one that its pseudonym was made of.
+fn exchanged_name(db: &Connection) -> Result<Option<BrokenEntry>> {
+    let sql = "SELECT name, key, pseudonym,
+            coalesce((SELECT min(seq) FROM entry e WHERE e.principal = p.pseudonym), 0) FROM principal p";
+    let rows: Vec<(String, Vec<u8>, Vec<u8>, i64)> =
+        db.all(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
+    let exchanged = rows.into_iter().find(|(name, key, stored, _)| *stored != pseudonym(key, name));
+    Ok(exchanged.map(|(name, .., seq)| {
+        let reason =
+            format!("its principal is not '{}', the name that the audit has for it", quoted(&name, 64));
+        BrokenEntry { seq, reason }
+    }))
 }
 
 /// Returns the last matching entries, oldest first.
@@ -238,8 +264,10 @@ fn record(row: &AuditRow, known: Option<&(String, Vec<u8>)>) -> AuditRecord {
 
 /// Returns the calls that quotas refused since a time in milliseconds since 1970.
 pub(super) fn quota_refusals(db: &Connection, since: i64) -> Result<Vec<QuotaRefusals>> {
-    // The rule of such an entry begins with `quota 'NAME'`. Names have no quotes.
-    let sql = "SELECT p.name, substr(e.rule, 8, instr(substr(e.rule, 8), '''') - 1), count(*)
+    // The rule of such an entry begins with `quota 'NAME'`. Names have no quotes. Details begin with `(N refusals` if
+    // entries before it were left out.
+    let sql = "SELECT p.name, substr(e.rule, 8, instr(substr(e.rule, 8), '''') - 1),
+            sum(1 + CASE WHEN e.details GLOB '([0-9]*' THEN CAST(substr(e.details, 2) AS INTEGER) ELSE 0 END)
          FROM entry e JOIN principal p ON p.pseudonym = e.principal
          WHERE e.at >= ?1 AND e.outcome = 'exhausted' AND e.rule GLOB 'quota ''*' GROUP BY 1, 2";
     db.all(sql, [since], |row| {

@@ -6,6 +6,7 @@ use gatehouse_core::{FaultKind, ports::quota::WindowUsage};
 use rusqlite::Connection;
 
 use super::*;
+use gatehouse_core::ports::{QuotaStore as _, quota::StoredUsage};
 
 const NAME: &str = "okta:ann.example";
 
@@ -98,6 +99,12 @@ async fn an_intact_chain_is_verified_and_every_change_is_found() {
             2,
         ),
         ("UPDATE entry SET digest = (SELECT digest FROM entry WHERE seq = 1) WHERE seq = 2", 2),
+        (
+            "UPDATE anchor SET seq = 2, digest = (SELECT digest FROM entry WHERE seq = 2);
+              DELETE FROM entry WHERE seq <= 2",
+            2,
+        ),
+        ("DROP TRIGGER principal_is_fixed; UPDATE principal SET name = name || '2'", 2),
     ] {
         let opened = AuditFile::filled(5).await;
         opened.tamper(sql);
@@ -129,10 +136,25 @@ async fn the_database_refuses_changes() {
         "DELETE FROM entry",
         "UPDATE anchor SET seq = -1",
         "UPDATE head SET seq = 1",
+        "UPDATE principal SET name = 'okta:eve'",
     ] {
         let reason = db.execute_batch(sql).unwrap_err().to_string();
         assert!(reason.contains("audit"), "{sql}: {reason}");
     }
+    assert_eq!(opened.broken().await, None);
+}
+
+#[tokio::test]
+async fn a_clock_that_is_ahead_deletes_one_day_at_a_time() {
+    let opened = AuditFile::filled(1).await;
+    opened.clock.0.store(NOON + 5 * DAY_MS as u64, Ordering::Relaxed);
+    opened.audit.commit(entry("okta:ann", "five_days_later")).await.unwrap();
+    opened.clock.0.store(NOON + 4_000 * DAY_MS as u64, Ordering::Relaxed);
+    opened.audit.commit(entry("okta:ann", "eleven_years_later")).await.unwrap();
+    opened.audit.flush().await.unwrap();
+    let tools: Vec<_> =
+        opened.found(AuditFilter::default()).await.into_iter().filter_map(|row| row.tool).collect();
+    assert_eq!(tools, ["five_days_later", "eleven_years_later"]);
     assert_eq!(opened.broken().await, None);
 }
 

@@ -127,6 +127,16 @@ fn insert(db: &Connection, row: &AuditRow, digest: &RowDigest) -> Result<()> {
     Ok(())
 }
 
+/// Returns the time of the first entry.
+pub(super) fn oldest(db: &Connection) -> Result<Option<i64>> {
+    db.find("SELECT at FROM entry ORDER BY seq LIMIT 1", [])
+}
+
+/// Returns the details of the entry about a retention that ended with the entry `end`.
+pub(super) fn retention_details(end: i64) -> String {
+    format!("deleted the entries up to {end}")
+}
+
 /// Deletes some entries from before `before`, and records that. Returns true if there may be more.
 pub(super) fn delete_old(db: &Connection, before: i64, now: i64) -> Result<bool> {
     let (anchor, _) = head(db, "anchor")?;
@@ -140,7 +150,7 @@ pub(super) fn delete_old(db: &Connection, before: i64, now: i64) -> Result<bool>
     let digest: Vec<u8> = db.value("SELECT digest FROM entry WHERE seq = ?1", [end])?;
     db.run("UPDATE anchor SET seq = ?1, digest = ?2", params![end, digest])?;
     db.run("DELETE FROM entry WHERE seq <= ?1", [end])?;
-    let details = format!("deleted the entries up to {end}");
+    let details = retention_details(end);
     let entry = AuditEntry::event(AuditKind::Retention, &Principal::Local, "ok", &details);
     append(db, &[TimedEntry { at: now, entry }])?;
     Ok(end == anchor + MAX_DELETED)

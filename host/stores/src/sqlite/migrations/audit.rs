@@ -81,4 +81,10 @@ pub(in crate::sqlite) const AUDIT: MigrationSteps = &[
         PRIMARY KEY (principal, quota)
     ) STRICT, WITHOUT ROWID;
     ",
+    // 2: names cannot be exchanged.
+    "
+    CREATE TRIGGER principal_is_fixed BEFORE UPDATE ON principal BEGIN
+        SELECT RAISE(ABORT, 'principals of the audit cannot be changed');
+    END;
+    ",
 ];
