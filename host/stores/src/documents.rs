@@ -219,7 +219,7 @@ impl DocumentStore for DocumentLibrary {
     }
 }
 
-/// Returns the fault for an unknown repository. `all` are the existing names.
+/// Returns the fault for an unknown repository. `stored_names` are the existing names.
 pub(crate) fn unknown_repository(requested_name: &str, stored_names: &[String]) -> Fault {
     let requested_name: String = requested_name.chars().take(200).collect();
     let missing = format!("repository '{requested_name}' not found");

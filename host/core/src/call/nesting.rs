@@ -67,6 +67,12 @@ impl CallContext {
     ) -> Outcome {
         let caller = self.entry()?;
         let tool = &caller.spec.name;
+        if self.caller.ended.is_cancelled() {
+            let reason = format!(
+                "'{tool}' cannot call '{name}': the key or token of the caller was revoked or has expired"
+            );
+            return Err(Fault::denied(reason).hint("Connect with a valid one."));
+        }
         if self.enclosing_sources.len() >= MAX_DEPTH {
             return Err(Fault::exhausted(format!(
                 "'{tool}' cannot call '{name}': calls nest at most {MAX_DEPTH} deep"

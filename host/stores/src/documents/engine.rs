@@ -107,7 +107,7 @@ pub(crate) trait DocumentEngine: Send + Sync {
     async fn health(&self, model: Option<&VectorModel>) -> Result<StoreHealth, Fault>;
 }
 
-/// Returns the name that equals `asked`, or else the first one that differs only in case.
+/// Returns the name that equals `requested_name`, or else the first one that differs only in case.
 pub(crate) fn match_name(requested_name: &str, names: impl Iterator<Item = String>) -> Option<String> {
     let folded = requested_name.to_lowercase();
     let mut matching_name = None;

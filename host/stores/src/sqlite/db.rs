@@ -2,9 +2,11 @@
 //! async runtime. If opening fails, the next call tries again.
 
 pub(super) mod create;
+mod health;
 mod writer;
 
 use std::{
+    os::unix::fs::MetadataExt as _,
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
@@ -28,9 +30,7 @@ use super::{
     error::{Result, StoreError},
     lock::DatabaseLock,
     migrations::{self, MigrationSteps},
-    vectors,
 };
-use crate::{embedding::VectorModel, engine::StoreHealth};
 
 const MAX_CACHE_BYTES: i64 = 8 * 1024 * 1024;
 
@@ -64,6 +64,8 @@ enum DatabaseState {
 /// Fields drop in order: readers before the writer, which then is the last connection and checkpoints. The lock that
 /// prevents a replacement of the file goes last.
 struct OpenDatabase {
+    /// Device and inode of the file that was opened. `None` in memory.
+    identity: Option<FileIdentity>,
     idle: Mutex<Vec<Connection>>,
     writer: WriterThread,
     _lock: Option<DatabaseLock>,
@@ -184,37 +186,6 @@ impl Database {
         tokio::fs::try_exists(self.path()).await.unwrap_or(true)
     }
 
-    /// Returns the health of the store in this file, without creating or migrating the file. `count` counts the items.
-    pub(super) async fn health(
-        &self,
-        model: Option<&VectorModel>,
-        count: impl FnOnce(&Connection, &mut StoreHealth) -> Result<()> + Send + 'static,
-    ) -> Result<StoreHealth, Fault> {
-        let address = self.path().display().to_string();
-        let mut health = StoreHealth { engine: "sqlite", address, ..StoreHealth::default() };
-        if !self.exists().await {
-            return Ok(health);
-        }
-        let (path, file, model) = (self.path().to_owned(), self.shared.file, model.cloned());
-        let run = move || {
-            let db = open_reader(&path, file.steps())?;
-            let (found, latest) = (migrations::version(&db)?, migrations::latest(file.steps()));
-            health.schema = Some((found, latest));
-            if found > 0 {
-                count(&db, &mut health)?;
-            }
-            health.without_vector = match model {
-                None => 0,
-                Some(model) if found == latest => vectors::count_waiting(&db, file.corpus(), &model)?,
-                // The first write or read migrates an older schema.
-                Some(_) => health.items,
-            };
-            Ok(health)
-        };
-        let done = tokio::task::spawn_blocking(run).await.map_err(|_| self.closed_fault())?;
-        done.map_err(|error| self.shared.fault(error))
-    }
-
     /// Closes the database permanently, after running reads and accepted writes.
     pub(super) async fn close(&self) {
         let open = std::mem::replace(&mut *lock(&self.shared.open), DatabaseState::Closed);
@@ -234,7 +205,21 @@ impl Database {
     }
 }
 
+/// Device and inode.
+pub(super) type FileIdentity = (u64, u64);
+
+/// Returns the identity of a file. `None` if it does not exist.
+pub(super) fn identity(path: &Path) -> Option<FileIdentity> {
+    let about = std::fs::metadata(path).ok()?;
+    Some((about.dev(), about.ino()))
+}
+
 impl SharedDatabase {
+    /// Returns true for files that an operator replaces to stop something at once: keys, and the audit.
+    fn is_replaceable(&self) -> bool {
+        matches!(self.file, DataFile::Auth | DataFile::Audit) && self.profile != DatabaseProfile::Memory
+    }
+
     fn fault(&self, error: StoreError) -> Fault {
         error.into_fault(self.file.subject(), &self.path)
     }
@@ -246,6 +231,13 @@ impl SharedDatabase {
     /// Runs short work on the open database, which cannot close during it.
     fn with_open<T>(&self, work: impl FnOnce(&Arc<OpenDatabase>) -> T) -> Result<T> {
         let mut slot = lock(&self.open);
+        if self.is_replaceable()
+            && matches!(&*slot, DatabaseState::Open(open) if open.identity != identity(&self.path))
+        {
+            let path = self.path.display();
+            tracing::warn!("{path} was replaced or removed while it was open; what is there now is used");
+            *slot = DatabaseState::Unopened;
+        }
         if let DatabaseState::Unopened = *slot {
             let steps = self.file.steps();
             let lock = if self.profile == DatabaseProfile::Memory {
@@ -255,8 +247,9 @@ impl SharedDatabase {
                 Some(DatabaseLock::try_shared(&self.path)?)
             };
             let writer = WriterThread::start(&self.path, steps, self.profile)?;
-            *slot =
-                DatabaseState::Open(Arc::new(OpenDatabase { idle: Mutex::default(), writer, _lock: lock }));
+            let open =
+                OpenDatabase { identity: identity(&self.path), idle: Mutex::default(), writer, _lock: lock };
+            *slot = DatabaseState::Open(Arc::new(open));
         }
         match &*slot {
             DatabaseState::Open(open) => Ok(work(open)),

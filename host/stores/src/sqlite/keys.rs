@@ -11,14 +11,18 @@ use gatehouse_core::{
         keys::{KeyRecord, KeySecret, MAX_API_KEYS, MAX_KEY_SECRETS},
     },
 };
+use gatehouse_files::{Durability, write_private};
 use rusqlite::{Connection, Row, params};
 
 use super::{
     copy::DataFile,
-    db::Database,
+    db::{Database, identity},
     error::{Result, StoreError},
     statements::CachedStatements as _,
 };
+
+/// Bytes next to the file that are freed before a key is revoked, so that this works on a full disk.
+const BALLAST_BYTES: usize = 1 << 20;
 
 pub struct SqliteKeys {
     db: Database,
@@ -33,6 +37,21 @@ impl SqliteKeys {
     /// Closes the store permanently and checkpoints the file.
     pub async fn close(&self) {
         self.db.close().await;
+    }
+
+    fn ballast(&self) -> PathBuf {
+        self.db.path().with_extension("ballast")
+    }
+
+    /// Writes the ballast if it is missing. On a full disk, the next key does.
+    async fn place_ballast(&self) {
+        let path = self.ballast();
+        let place = move || {
+            if !path.exists() {
+                let _ignored = write_private(&path, &vec![0xa5; BALLAST_BYTES], Durability::Unsynced);
+            }
+        };
+        let _ = tokio::task::spawn_blocking(place).await;
     }
 
     /// Runs a write if the file exists, so that nothing else creates it.
@@ -65,7 +84,10 @@ impl KeyStore for SqliteKeys {
             return Ok(0);
         }
         let read = |db: &Connection| db.value::<i64>("SELECT version FROM auth_state", []);
-        Ok(from_stored(self.db.read(read).await?))
+        let stored = from_stored(self.db.read(read).await?);
+        // A file that takes its place has the same version, if it is a copy.
+        let (device, inode) = identity(self.db.path()).unwrap_or_default();
+        Ok(stored.wrapping_add(inode.wrapping_add(device.rotate_left(32)) << 24))
     }
 
     async fn list(&self) -> Result<Vec<KeyRecord>, Fault> {
@@ -76,7 +98,9 @@ impl KeyStore for SqliteKeys {
     }
 
     async fn add(&self, key: KeyRecord) -> Result<(), Fault> {
-        self.db.write(move |db| insert(db, &key)).await
+        self.db.write(move |db| insert(db, &key)).await?;
+        self.place_ballast().await;
+        Ok(())
     }
 
     async fn rotate(
@@ -109,7 +133,12 @@ impl KeyStore for SqliteKeys {
     async fn revoke(&self, name: &str) -> Result<(), Fault> {
         let key = name.to_owned();
         let write = move |db: &Connection| Ok(db.run("DELETE FROM key WHERE name = ?1", [key])? > 0);
-        self.write_existing(name, write).await
+        let _ignored = tokio::fs::remove_file(self.ballast()).await;
+        let revoked = self.write_existing(name, write).await;
+        if self.db.exists().await {
+            self.place_ballast().await;
+        }
+        revoked
     }
 
     async fn record_use(&self, id: &str, at: u64) -> Result<(), Fault> {

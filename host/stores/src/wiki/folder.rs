@@ -54,7 +54,7 @@ pub(crate) fn read(root: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Wi
     read_again(root, Vec::new(), HashMap::new(), progress)
 }
 
-/// Like [`read`], but reuses `known` pages whose files are unchanged.
+/// Like [`read`], but reuses those `stored_records` whose files are unchanged.
 pub(crate) fn read_again(
     root: &Path,
     stored_records: Vec<PageRecord>,

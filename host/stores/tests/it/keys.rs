@@ -119,3 +119,37 @@ fn set_version(path: &std::path::Path, version: u32) {
     bytes[60..64].copy_from_slice(&version.to_be_bytes());
     std::fs::write(path, bytes).unwrap();
 }
+
+#[tokio::test]
+async fn a_file_that_is_replaced_while_it_is_open_is_used() {
+    let Store { path, keys, _dir } = store();
+    keys.add(key("ann")).await.unwrap();
+    keys.close().await;
+    let copy = path.with_extension("copy");
+    std::fs::copy(&path, &copy).unwrap();
+    let host = SqliteKeys::new(path.clone());
+    host.revoke("ann").await.unwrap();
+    host.add(key("bob")).await.unwrap();
+    let before = host.version().await.unwrap();
+    for end in ["", "-wal", "-shm"] {
+        let _ = std::fs::remove_file(format!("{}{end}", path.display()));
+    }
+    assert_eq!((host.version().await, host.list().await), (Ok(0), Ok(Vec::new())), "no file has no keys");
+    std::fs::rename(&copy, &path).unwrap();
+    assert_ne!(host.version().await.unwrap(), before);
+    let names: Vec<_> = host.list().await.unwrap().into_iter().map(|key| key.name).collect();
+    assert_eq!(names, ["ann"]);
+    host.revoke("ann").await.unwrap();
+    assert_eq!(SqliteKeys::new(path).list().await, Ok(Vec::new()), "the change is in the new file");
+}
+
+#[tokio::test]
+async fn a_ballast_is_freed_for_a_revocation() {
+    let Store { path, keys, _dir } = store();
+    keys.add(key("ann")).await.unwrap();
+    let ballast = path.with_extension("ballast");
+    assert_eq!(ballast.metadata().unwrap().len(), 1 << 20);
+    std::fs::remove_file(&ballast).unwrap();
+    keys.revoke("ann").await.unwrap();
+    assert!(ballast.exists(), "the next revocation has one again");
+}

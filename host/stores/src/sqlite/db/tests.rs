@@ -2,8 +2,8 @@
 
 use super::{writer::open_writer, *};
 use crate::{
-    embedding::{NewVector, VectorItem, VectorStore as _},
-    sqlite::{migrations, statements::CachedStatements as _},
+    embedding::{NewVector, VectorItem, VectorModel, VectorStore as _},
+    sqlite::{migrations, statements::CachedStatements as _, vectors},
 };
 
 fn database(path: PathBuf) -> Database {

@@ -92,7 +92,7 @@ pub(super) fn heads(db: &Connection, scope: &PageScope) -> Result<Vec<PageHead>>
     })
 }
 
-/// Returns the sorted domains in use, or those of `asked` that are in use.
+/// Returns the sorted domains in use, or those of `requested_domains` that are in use.
 pub(super) fn domains(db: &Connection, requested_domains: Option<&[String]>) -> Result<Vec<String>> {
     let Some(requested_domains) = requested_domains else {
         return db.column("SELECT DISTINCT key FROM domain ORDER BY key", []);

@@ -101,6 +101,7 @@ fn total(row: &Row<'_>) -> rusqlite::Result<ToolMetrics> {
         tokens_out: count(row, 10)?,
         last_called: Some(count(row, 11)?),
         last_error: last_error(row)?,
+        last_error_kind: ending_name(row.get::<_, i64>(12)? % 16).map(str::to_owned),
         by_day: Vec::new(),
     })
 }

@@ -97,13 +97,14 @@ pub(super) fn put(db: &Connection, listed: &IndexedListing, now: i64, force: boo
         db.run("DELETE FROM item WHERE corpus = ?1 AND key = ?2", [TOOLS, &key(server, name)])?;
         report.removed += 1;
     }
-    let tools_changed = report.updated + report.removed > 0 || (server_state.is_some() && report.added > 0);
-    if tools_changed {
+    let listed_tools_changed =
+        report.updated + report.removed > 0 || (server_state.is_some() && report.added > 0);
+    if listed_tools_changed {
         db.run("UPDATE server SET last_change = ?2 WHERE name = ?1", params![server, now])?;
     }
     let is_as_it_was = server_state
         .is_some_and(|server_state| server_state.about == about && server_state.quarantine == quarantine);
-    if tools_changed || force || is_forgotten || !is_as_it_was || report.added > 0 {
+    if listed_tools_changed || force || is_forgotten || !is_as_it_was || report.added > 0 {
         changed(db)?;
     }
     Ok(report)

@@ -178,6 +178,7 @@ impl Handler {
             pending_input,
             notifications,
             cancel: cancel.drop_guard(),
+            credential_end: caller.ended.clone(),
             messages: messages.is_some(),
             resume_key,
             task_terms,

@@ -20,7 +20,7 @@ use rmcp::{
 };
 use serde_json::{Map, Value};
 use tokio::{sync::mpsc, task::JoinSet};
-use tokio_util::sync::DropGuard;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
     interactive_request::is_since_2026,
@@ -70,6 +70,8 @@ pub(crate) struct ResumableCall {
     pub(crate) pending_input: mpsc::Receiver<PendingInput>,
     pub(crate) notifications: Arc<NotificationSender>,
     pub(crate) cancel: DropGuard,
+    /// Cancelled when the credential of the caller is revoked or expires.
+    pub(crate) credential_end: CancellationToken,
     pub(crate) messages: bool,
     pub(crate) resume_key: ResumeKey,
     /// `None` if the call cannot become a task.

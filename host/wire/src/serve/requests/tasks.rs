@@ -108,7 +108,8 @@ impl TaskStore {
         Some(TaskOffer { _slot: slot, switch: Arc::clone(&terms.switch) })
     }
 
-    /// Continues a call in the background.
+    /// Continues a call in the background. It is cancelled when the host shuts down, or when the caller's credential
+    /// ends.
     pub(crate) fn begin(
         self: &Arc<Self>,
         call: ResumableCall,
@@ -116,7 +117,8 @@ impl TaskStore {
         offer: TaskOffer,
         shutdown: CancellationToken,
     ) -> CreateTaskResult {
-        let ResumableCall { work, pending_input, notifications, cancel, resume_key, .. } = call;
+        let ResumableCall { work, pending_input, notifications, cancel, resume_key, credential_end, .. } =
+            call;
         terms.switch.has_begun.store(true, Ordering::Release);
         let id = session_id().to_string();
         let now = now();
@@ -140,7 +142,7 @@ impl TaskStore {
         let created = CreateTaskResult::new(task.shown(&id).task);
         let store = Arc::downgrade(self);
         tokio::spawn(async move {
-            let end = run(&task, work, pending_input, shutdown).await;
+            let end = run(&task, work, pending_input, [shutdown, credential_end]).await;
             keep(&store, &id, &task, end).await;
             drop(offer);
         });
@@ -157,12 +159,12 @@ impl TaskStore {
     }
 }
 
-/// Runs the work of a task to its end, and collects its questions. A host that shuts down cancels the task.
+/// Runs the work of a task to its end, and collects its questions. Each of `ends` cancels the task.
 async fn run(
     task: &HostTask,
     mut work: WorkFuture,
     mut pending_input: mpsc::Receiver<PendingInput>,
-    shutdown: CancellationToken,
+    [shutdown, ended]: [CancellationToken; 2],
 ) -> TaskEnd {
     let result = loop {
         tokio::select! {
@@ -174,6 +176,7 @@ async fn run(
                 state.updated = now();
             }
             () = shutdown.cancelled(), if !lock(&task.state).was_cancelled => task.cancel(),
+            () = ended.cancelled(), if !lock(&task.state).was_cancelled => task.cancel(),
         }
     };
     TaskEnd::from_result(result, lock(&task.state).was_cancelled)

@@ -1,0 +1,43 @@
+//! Health of a store in a database file.
+
+use gatehouse_core::outcome::Fault;
+use rusqlite::Connection;
+
+use super::{
+    super::{error::Result, migrations, vectors},
+    Database, open_reader,
+};
+use crate::{embedding::VectorModel, engine::StoreHealth};
+
+impl Database {
+    /// Returns the health of the store in this file, without creating or migrating the file. `count` counts the items.
+    pub(in crate::sqlite) async fn health(
+        &self,
+        model: Option<&VectorModel>,
+        count: impl FnOnce(&Connection, &mut StoreHealth) -> Result<()> + Send + 'static,
+    ) -> Result<StoreHealth, Fault> {
+        let address = self.path().display().to_string();
+        let mut health = StoreHealth { engine: "sqlite", address, ..StoreHealth::default() };
+        if !self.exists().await {
+            return Ok(health);
+        }
+        let (path, file, model) = (self.path().to_owned(), self.shared.file, model.cloned());
+        let run = move || {
+            let db = open_reader(&path, file.steps())?;
+            let (found, latest) = (migrations::version(&db)?, migrations::latest(file.steps()));
+            health.schema = Some((found, latest));
+            if found > 0 {
+                count(&db, &mut health)?;
+            }
+            health.without_vector = match model {
+                None => 0,
+                Some(model) if found == latest => vectors::count_waiting(&db, file.corpus(), &model)?,
+                // The first write or read migrates an older schema.
+                Some(_) => health.items,
+            };
+            Ok(health)
+        };
+        let done = tokio::task::spawn_blocking(run).await.map_err(|_| self.closed_fault())?;
+        done.map_err(|error| self.shared.fault(error))
+    }
+}
