@@ -85,7 +85,26 @@ pub(crate) fn verify(skill: &Skill, uri: &str, read: &[EmbeddedResource]) -> Res
     Ok(())
 }
 
-const MAX_FRONTMATTER: usize = 64 << 10;
+/// Limits of YAML, whose parser takes time that is quadratic in the nesting. Real frontmatter has a few hundred bytes.
+const MAX_FRONTMATTER: usize = 8 << 10;
+const MAX_NESTING: usize = 64;
+
+/// Returns true if YAML cannot nest deeper than [`MAX_NESTING`]: brackets, in quotes too, and columns of a line's first
+/// word, because each level of a block is indented.
+fn is_shallow(yaml: &str) -> bool {
+    let mut open = 0_usize;
+    let is_flat =
+        |line: &str| line.len() - line.trim_start_matches([' ', '-', '?', ':', '\t']).len() <= MAX_NESTING;
+    yaml.lines().all(is_flat)
+        && yaml.bytes().all(|byte| {
+            match byte {
+                b'[' | b'{' => open += 1,
+                b']' | b'}' => open = open.saturating_sub(1),
+                _ => {}
+            }
+            open <= MAX_NESTING
+        })
+}
 
 /// Whether the YAML between the first two lines of `---` has this content.
 fn has_frontmatter(bytes: &[u8], expected: &Map<String, Value>) -> bool {
@@ -96,7 +115,7 @@ fn has_frontmatter(bytes: &[u8], expected: &Map<String, Value>) -> bool {
     let mut end = 0;
     for line in rest.split_inclusive('\n') {
         if line.trim_end() == "---" {
-            let parsed = rest.get(..end).filter(|yaml| yaml.len() <= MAX_FRONTMATTER);
+            let parsed = rest.get(..end).filter(|yaml| yaml.len() <= MAX_FRONTMATTER && is_shallow(yaml));
             let parsed = parsed.map(yaml_serde::Deserializer::from_str);
             return parsed.is_some_and(|yaml| ExpectedObject(expected).deserialize(yaml).is_ok());
         }
@@ -138,6 +157,10 @@ mod tests {
         wrong(&skill(TEXT), "skill://notes/other.md", &[content(TEXT)], "lists no file");
         for other in ["---\nname: notes\ndescription: c\n---\n", "no frontmatter", "---\nname: notes\n"] {
             wrong(&skill(other), URI, &[content(other)], "frontmatter");
+        }
+        for deep in ["[".repeat(60_000), "[".repeat(65), "- ".repeat(4_000), "{a: ".repeat(65)] {
+            let deep = TEXT.replace("Text", "").replace("name:", &format!("x: {deep}\nname:"));
+            wrong(&skill(&deep), URI, &[content(&deep)], "frontmatter");
         }
         let dynamic = Skill { files: None, ..skill(TEXT) };
         assert_eq!(verify(&dynamic, URI, &[content("anything")]), Ok(()));

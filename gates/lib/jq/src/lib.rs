@@ -20,6 +20,10 @@ const MAX_BYTES: usize = 4 << 20;
 /// Maximum nesting depth. The parser recurses once per level.
 const MAX_DEPTH: usize = 256;
 
+/// Maximum bytes of a filter, and operators in it. The parser and the compiler recurse once per operator, too.
+const MAX_FILTER_BYTES: usize = 16 << 10;
+const MAX_OPERATORS: usize = 500;
+
 pub struct JqOutputs {
     /// Output values, each as JSON on one line.
     pub values: Vec<String>,
@@ -126,6 +130,13 @@ fn compile(program: &str) -> Result<CompiledFilter, Fault> {
     if nests_too_deep(program.bytes()) {
         return Err(Fault::invalid(format!("the filter is nested deeper than {MAX_DEPTH} levels"))
             .hint("Use fewer nested brackets."));
+    }
+    let operators = program.bytes().filter(|byte| b",|+-*/%;<>=?".contains(byte)).count();
+    let words = program.split_whitespace().filter(|word| ["and", "or", "as"].contains(word)).count();
+    if program.len() > MAX_FILTER_BYTES || operators + words > MAX_OPERATORS {
+        let limit = format!("at most {} KiB and {MAX_OPERATORS} operators", MAX_FILTER_BYTES >> 10);
+        return Err(Fault::invalid(format!("the filter is too long: it may have {limit}"))
+            .hint("Select a part first, and filter that."));
     }
     let arena = Arena::default();
     let load = |definitions: Vec<_>, code| Loader::new(definitions).load(&arena, File { code, path: () });

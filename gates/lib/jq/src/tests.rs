@@ -147,3 +147,17 @@ fn comments_hide_no_nesting() {
     assert!(!json_nests_too_deep(&format!("[ # {}\n1]", "[".repeat(20_000))));
     assert!(!json_nests_too_deep(&format!("\"#{}\"", "[".repeat(20_000))));
 }
+
+#[test]
+fn long_filters_are_refused() {
+    for filter in [
+        "1,".repeat(100_000) + "1",
+        "1,".repeat(1_001) + "1",
+        "1 or ".repeat(1_001) + "1",
+        " ".repeat(20_000),
+    ] {
+        let fault = check(&filter).expect_err("refused");
+        assert!(fault.message.contains("the filter is too long"), "{}", fault.message);
+    }
+    assert!(check(&("1,".repeat(200) + "1")).is_ok());
+}

@@ -158,7 +158,7 @@ fn fault_reason(fault: &Fault) -> String {
 
 /// Logs why the engine's order remains. The reason must not contain text of the query or pages.
 fn log_fallback(level: context::Level, reason: &str) {
-    let fields = json!({"why": reason}).to_string();
+    let fields = json!({"reason": reason}).to_string();
     context::log(level, "using the engine's order: the language model returned none", &fields);
 }
 

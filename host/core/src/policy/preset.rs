@@ -1,5 +1,7 @@
 //! Presets as declared in presets.toml, and as compiled.
 
+mod extends;
+
 use std::{
     collections::BTreeMap,
     path::PathBuf,
@@ -8,6 +10,7 @@ use std::{
 
 use serde_json::{Map, Value};
 
+use self::extends::{ExtendsWalk, MAX_BASES, MAX_DEPTH};
 use crate::{
     SourceId, ToolId,
     approval::{self, ApprovalRule, CompiledApprovalRule},
@@ -31,6 +34,13 @@ pub enum PresetError {
     UnknownBase { preset: String, name: String, known: String },
     #[error("presets extend each other in a cycle: {}", .0.join(" -> "))]
     Cycle(Vec<String>),
+    #[error(
+        "preset '{preset}' extends too many presets: at most {} above each other, and {} in all, counted as often as they \
+         are reached. Extend fewer, or repeat what they have",
+        MAX_DEPTH,
+        MAX_BASES
+    )]
+    TooManyBases { preset: String },
     #[error("preset '{preset}': filters name gate '{gate}', which is not a gate of the preset")]
     UnknownFilter { preset: String, gate: String },
     #[error("preset '{preset}': {list} entry '{glob}' is not a valid glob: {reason}")]
@@ -120,7 +130,7 @@ impl CompiledPreset {
             return Err(PresetError::Unknown { name: name_shown, known: suggest_presets(presets, name) });
         };
         let mut merged = Preset::default();
-        merge(presets, name, &mut Vec::new(), &mut merged)?;
+        ExtendsWalk::default().merge(presets, name, &mut merged)?;
         let mut compiled = Self::from_sources(name, merged.sources);
         compiled.declared = true;
         compiled.description.clone_from(&preset.description);
@@ -215,56 +225,6 @@ impl CompiledPreset {
 /// Returns the names that `proxied` patterns can match.
 pub(crate) fn server_names(server: &str, tags: &[String]) -> Vec<String> {
     [server.to_owned()].into_iter().chain(tags.iter().map(|tag| format!("tag:{tag}"))).collect()
-}
-
-/// Merges the preset `name` into `merged`, after the presets that it extends.
-fn merge(
-    presets: &BTreeMap<String, Preset>,
-    name: &str,
-    path: &mut Vec<String>,
-    merged: &mut Preset,
-) -> Result<(), PresetError> {
-    if let Some(start) = path.iter().position(|step| step == name) {
-        let circle = path[start..].iter().cloned().chain([name.to_owned()]).collect();
-        return Err(PresetError::Cycle(circle));
-    }
-    let Some(preset) = presets.get(name) else {
-        let preset = path.last().cloned().unwrap_or_default();
-        return Err(PresetError::UnknownBase {
-            preset,
-            name: name.into(),
-            known: suggest_presets(presets, name),
-        });
-    };
-    path.push(name.to_owned());
-    for base in &preset.extends {
-        merge(presets, base, path, merged)?;
-    }
-    path.pop();
-    for (source, params) in &preset.sources {
-        match merged.sources.iter_mut().find(|(id, _)| id == source) {
-            Some((_, merged_params)) => merged_params.extend(params.clone()),
-            None => merged.sources.push((source.clone(), params.clone())),
-        }
-    }
-    merged.deny.extend(preset.deny.iter().cloned());
-    merged.aliases.extend(preset.aliases.clone());
-    merged.filters.extend(preset.filters.clone());
-    merged.structured = preset.structured.or(merged.structured);
-    merged.surface = preset.surface.or(merged.surface);
-    merged.pinned.extend(preset.pinned.iter().cloned());
-    merged.tools.extend(preset.tools.clone());
-    merged.approve.extend(preset.approve.iter().cloned());
-    merged.workflow.extend(preset.workflow.iter().cloned());
-    merged.project = preset.project.clone().or_else(|| merged.project.take());
-    for folder in &preset.skills {
-        if !merged.skills.contains(folder) {
-            merged.skills.push(folder.clone());
-        }
-    }
-    merged.proxied = preset.proxied.clone().or_else(|| merged.proxied.take());
-    merged.listed = preset.listed.clone().or_else(|| merged.listed.take());
-    Ok(())
 }
 
 fn compile_rule(preset: &str, rule: ApprovalRule) -> Result<CompiledApprovalRule, PresetError> {

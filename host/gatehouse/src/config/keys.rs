@@ -180,6 +180,7 @@ pub(super) fn does_not_compile(
             [first, second, ..] => (first, vec!["extends", second], "; remove one of them from extends"),
             _ => return text.error(error),
         },
+        PresetError::TooManyBases { preset } => (preset, vec!["extends"], ""),
         PresetError::UnknownFilter { preset, gate } => {
             (preset, vec!["filters", gate], "; add it under `gates` of the preset, or remove the filter")
         }

@@ -53,7 +53,7 @@ pub(super) fn tool(tool: Tool) -> ToolSpec {
         open_world,
         dry_run: None,
         additive: !hints.destructive_hint.unwrap_or(true),
-        meta: tool.meta.map(|meta| Arc::new(meta.0)),
+        meta: tool.meta.and_then(|meta| super::tool_meta::cleaned(meta.0)).map(Arc::new),
         icons: icons(tool.icons),
     }
 }

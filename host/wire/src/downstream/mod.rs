@@ -14,6 +14,7 @@ mod session;
 mod sse;
 #[cfg(test)]
 pub(crate) mod testing;
+mod tool_meta;
 mod uri_mapper;
 
 use std::{

@@ -113,7 +113,7 @@ struct Inner {
     breaker: ServerBreaker,
     connection: Option<Arc<dyn ServerConnection>>,
     connected_at: Option<u64>,
-    /// What the connection declared to the server.
+    /// Declaration of the connection to the server.
     declared: ClientFeatures,
     /// True if a client has used the connection, so that the server may keep state for it.
     used: bool,
@@ -240,12 +240,12 @@ impl DownstreamServer {
             inner.first_listing = None;
             inner.connection.take()
         };
-        let close_connection = async {
+        let closing = async {
             if let Some(connection) = connection {
                 connection.close().await;
             }
         };
-        tokio::join!(close_connection, self.callers.close());
+        tokio::join!(closing, self.callers.close());
     }
 
     fn close_connection(&self, connection: &Arc<dyn ServerConnection>, reason: String) {

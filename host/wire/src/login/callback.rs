@@ -144,9 +144,9 @@ impl ExpectedAnswer<'_> {
             None => {}
         }
         if let Some(error) = answer.get("error") {
-            let reason =
-                answer.get("error_description").map_or_else(String::new, |reason| format!(", {reason}"));
-            let reason = quoted(&format!("{error}{reason}"), 300);
+            let description =
+                answer.get("error_description").map_or_else(String::new, |text| format!(", {text}"));
+            let reason = quoted(&format!("{error}{description}"), 300);
             return Err(Fault::denied(format!(
                 "{issuer} refused the login: {}",
                 reason.trim_end_matches('.')

@@ -115,3 +115,21 @@ fn mistakes_are_named() {
         error("lost").starts_with("preset 'lost' extends 'bas', which does not exist. Did you mean 'base'?")
     );
 }
+
+#[test]
+fn bases_are_limited_in_depth_and_number() {
+    let chain = |length: usize, bases: usize| -> BTreeMap<String, Preset> {
+        let preset = |index: usize| {
+            let extends = (index.saturating_sub(bases)..index).map(|base| format!("p{base:03}")).collect();
+            (format!("p{index:03}"), Preset { extends, ..Preset::default() })
+        };
+        (0..length).map(preset).collect()
+    };
+    assert!(CompiledPreset::compile(&chain(32, 1), "p031").is_ok());
+    assert!(CompiledPreset::compile(&chain(6, 2), "p005").is_ok());
+    for (presets, name) in [(chain(500, 1), "p499"), (chain(30, 2), "p029")] {
+        let error = CompiledPreset::compile(&presets, name).expect_err("refused");
+        assert_eq!(error, PresetError::TooManyBases { preset: name.to_owned() });
+        assert!(error.to_string().contains("extends too many presets: at most 32 above each other, and 256"));
+    }
+}

@@ -8,7 +8,7 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 use gatehouse_core::{CallContext, Fault, call_time::MAX_TASK_PAUSE, names::quoted};
 use rmcp::model::CallToolResult;
 use serde_json::{Value, json};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::{CallFailure, Request, ServerSession, connection::read_call_result, take};
 use crate::{
@@ -22,6 +22,14 @@ const FIRST_POLL: Duration = Duration::from_millis(100);
 /// Pause between polls if the server does not say.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
+/// Shortest pause between polls of a task by its age. A server can ask for ten polls a second, and a task can last an
+/// hour after its client has left.
+const MIN_POLL_INTERVALS: [(Duration, Duration); 3] = [
+    (Duration::from_secs(300), Duration::from_secs(5)),
+    (Duration::from_secs(60), Duration::from_secs(2)),
+    (Duration::from_secs(10), Duration::from_secs(1)),
+];
+
 const MAX_POLL_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Maximum wait for the reply to a cancellation.
@@ -29,6 +37,12 @@ const MAX_CANCEL_WAIT: Duration = Duration::from_secs(10);
 
 /// Maximum polls in a row that fail.
 const MAX_FAILED_POLLS: u32 = 3;
+
+/// Returns the pause before the next poll of a task of this age, if the server asks for `interval`.
+fn poll_pause(interval: Duration, age: Duration) -> Duration {
+    let min = MIN_POLL_INTERVALS.iter().find(|(from, _)| age >= *from).map_or(FIRST_POLL, |(_, min)| *min);
+    interval.clamp(min, MAX_POLL_INTERVAL)
+}
 
 /// A task of a server, as its last answer describes it.
 struct ServerTask(Value);
@@ -72,7 +86,7 @@ impl ServerSession {
 
     /// Polls a task until it ends.
     async fn follow_task(&self, id: &str, context: &Arc<CallContext>) -> Result<ServerTask, CallFailure> {
-        let mut pause = FIRST_POLL;
+        let (began, mut pause) = (Instant::now(), FIRST_POLL);
         let (mut answered, mut failed, mut steps, mut message) = (HashSet::new(), 0, 0, None);
         loop {
             tokio::time::sleep(pause).await;
@@ -89,7 +103,7 @@ impl ServerSession {
                 Err(failure) => return Err(failure),
             };
             let interval = task.duration("pollIntervalMs").unwrap_or(POLL_INTERVAL);
-            (failed, pause) = (0, interval.clamp(FIRST_POLL, MAX_POLL_INTERVAL));
+            (failed, pause) = (0, poll_pause(interval, began.elapsed()));
             match task.text("status") {
                 Some("working") => {
                     let current = task.text("statusMessage").map(str::to_owned);
@@ -151,5 +165,19 @@ impl ServerSession {
                 let _ = timeout(MAX_CANCEL_WAIT, request).await;
             });
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_tasks_are_polled_less_often() {
+        let seconds = Duration::from_secs;
+        let hasty = Duration::from_millis(1);
+        let pauses = [0, 10, 60, 300, 3_000].map(|age| poll_pause(hasty, seconds(age)));
+        assert_eq!(pauses, [FIRST_POLL, seconds(1), seconds(2), seconds(5), seconds(5)]);
+        assert_eq!(poll_pause(seconds(30), seconds(300)), seconds(30), "a server may ask for less");
     }
 }
