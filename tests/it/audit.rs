@@ -49,9 +49,14 @@ fn calls_are_recorded_and_held_to_a_quota_over_a_restart() {
     assert_eq!((&quota["tokens"], &quota["refused_today"]), (&Value::Null, &json!(1)), "{quota}");
     let table = place.run(&["quotas", "--principal", "local"]).stdout();
     assert!(table.contains("local      few    3 of 3 per day  -"), "{table}");
-    assert_eq!(place.run(&["quotas", "--principal", "key:bob"]).stdout().trim(), "No use of a quota today.");
+    let unknown = place.run(&["quotas", "--principal", "key:bob"]);
+    assert!(
+        unknown.code() == 1 && unknown.stderr().contains("unknown principal 'key:bob'"),
+        "{}",
+        unknown.stderr()
+    );
     let status = place.run(&["status"]).stdout();
-    assert!(status.contains("quotas     few of local: calls: 3 of 3 per day, 1 refused today"), "{status}");
+    assert!(status.contains("quotas     few, local: 3 of 3 calls per day, 1 refused today"), "{status}");
     let file = fs::read(place.path("state/audit.db")).expect("the audit");
     assert!(!file.windows(12).any(|window| window == b"secret-three"), "arguments are not recorded");
     assert_eq!(place.run(&["audit", "verify"]).code(), 0);

@@ -229,6 +229,12 @@ fn a_restore_warns_that_revoked_keys_work_again() {
     run(&place, 0, &["backup", &file]);
     run(&place, 0, &["keys", "revoke", "ann"]);
     let warning = run(&place, 0, &["restore", &file, "--force"]).stderr();
-    assert!(warning.contains("a key that was revoked since then works again"), "{warning}");
+    assert!(warning.contains("keys that were revoked since then work again"), "{warning}");
     assert!(run(&place, 0, &["keys", "list"]).stdout().contains("ann"));
+    let without = place.path("without.tar").display().to_string();
+    let other = Place::with("[presets.p]\ngates.echo = {}\n", &["echo"]);
+    run(&other, 0, &["call", "--preset", "p", "echo", "{\"text\": \"x\"}"]);
+    run(&other, 0, &["backup", &without]);
+    let warning = run(&place, 0, &["restore", &without, "--force"]).stderr();
+    assert!(warning.contains("the backup has no API keys, so all present keys stop working"), "{warning}");
 }

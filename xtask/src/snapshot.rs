@@ -12,8 +12,8 @@ use crate::workspace::Workspace;
 
 const TOOL: &str = "gate-snapshot";
 
-/// The cargo build that includes the tool. It selects the packages and the profile of the build of the host that follows:
-/// with other packages, crates below wasmtime have other features, and it is compiled twice.
+/// The cargo build that includes the tool. It selects the packages of the host's build:
+/// with others, crates below wasmtime have other features, and it is compiled twice.
 pub(crate) struct ToolBuild {
     pub(crate) selection: &'static [&'static str],
     pub(crate) folder: &'static str,

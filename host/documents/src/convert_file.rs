@@ -37,8 +37,8 @@ pub(crate) struct NewDocument {
     pub(crate) notes: Vec<String>,
 }
 
-/// Reads a file in `root`, unless its hash is `stored_hash`. `with_facts` requests facts for the guide. A conversion ends when
-/// `cancel` is cancelled.
+/// Reads a file in `root`, unless its hash is `stored_hash`. `with_facts` requests facts for the guide. A conversion
+/// ends when `cancel` is cancelled.
 pub(crate) fn convert_file(
     root: &Path,
     path: &str,

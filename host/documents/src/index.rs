@@ -128,8 +128,7 @@ impl FolderScan {
         Ok(Self { source, root, git, listing })
     }
 
-    /// Returns true if a file has an ending of the formats that only a converter reads. A converter can take others,
-    /// too.
+    /// Returns true if a file has an extension that only a converter can read.
     pub fn needs_converter(&self) -> bool {
         self.listing.files.iter().any(|path| kinds::needs_converter(path))
     }

@@ -1,7 +1,7 @@
 //! Owner of a data directory. A command of another user, such as root, would leave files there that its host cannot
 //! write.
 
-use std::{env, fs, os::unix::fs::MetadataExt as _, path::Path};
+use std::{env, fs, ops::RangeInclusive, os::unix::fs::MetadataExt as _, path::Path};
 
 use rustix::{
     fs::{Access, AtFlags, CWD, accessat},
@@ -10,12 +10,19 @@ use rustix::{
 
 use crate::{config::ConfigError, pinned_command::quoted};
 
-/// Checks that this user may write the data directory without changing who can. A directory that does not exist yet is
-/// fine.
+/// Users of services that exist only while they run (systemd's `DynamicUser`), and the command that runs another with the
+/// directories of the packaged service.
+const DYNAMIC_USERS: RangeInclusive<u32> = 61_184..=65_519;
+const DYNAMIC_SERVICE: &str = "sudo systemd-run --pipe --wait --collect -p DynamicUser=yes -p User=gatehouse -p \
+    StateDirectory=gatehouse -p CacheDirectory=gatehouse env XDG_CONFIG_HOME=/etc XDG_CACHE_HOME=/var/cache/gatehouse";
+
+/// Checks that this command runs as the owner of the data directory, or as another user with write access. Returns `Ok`
+/// if the directory does not exist.
 pub(crate) fn check(state: &Path, config: Option<&Path>) -> Result<(), ConfigError> {
     let Ok(about) = fs::metadata(state) else { return Ok(()) };
     let (owner, user) = (about.uid(), rustix::process::geteuid().as_raw());
-    // Another user can have the rights of a group. Root has all, and its files are no one else's.
+    // Another user can have the rights of a group. Root can always write, but others cannot write the files that root
+    // creates.
     let is_denied = || accessat(CWD, state, Access::WRITE_OK, AtFlags::EACCESS) == Err(Errno::ACCESS);
     if owner == user || (user != 0 && !is_denied()) {
         return Ok(());
@@ -39,10 +46,15 @@ pub(crate) fn user_name(user: u32) -> String {
 
 /// Returns this command as a line that runs it as another user. Variables are in it, because sudo drops them.
 fn command_line(owner: u32, state: &Path, config: Option<&Path>) -> String {
-    let mut words = vec!["sudo".to_owned(), "-u".to_owned(), quoted(&user_name(owner)), "env".to_owned()];
+    let mut words: Vec<String> = match DYNAMIC_USERS.contains(&owner) {
+        true => DYNAMIC_SERVICE.split(' ').map(str::to_owned).collect(),
+        false => ["sudo", "-u", &quoted(&user_name(owner)), "env"].map(str::to_owned).into(),
+    };
     words.push(quoted(&format!("GATEHOUSE_STATE={}", state.display())));
     words.extend(config.map(|file| quoted(&format!("GATEHOUSE_CONFIG={}", file.display()))));
-    words.push("gatehouse".to_owned());
+    let program =
+        env::current_exe().map_or_else(|_| "gatehouse".to_owned(), |path| path.display().to_string());
+    words.push(quoted(&program));
     words.extend(env::args_os().skip(1).map(|word| quoted(&word.to_string_lossy())));
     words.join(" ")
 }

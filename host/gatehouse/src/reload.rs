@@ -139,7 +139,7 @@ impl Reloader {
             }
         };
         self.prepare_folders();
-        self.current.gates.misnamed().iter().for_each(|reason| tracing::warn!("{reason}"));
+        self.current.gates.misnamed().iter().for_each(|warning| tracing::warn!("{warning}"));
         let mut listings = self.listings();
         loop {
             if let Some(watch) = &mut watch {

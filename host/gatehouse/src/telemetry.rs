@@ -16,8 +16,8 @@ use tracing_subscriber::{EnvFilter, fmt};
 /// Filter of a host.
 const HOST_FILTER: &str = "warn,gatehouse=info,rmcp=error,rmcp::service=off";
 
-/// Filter of other commands, which print what fails and what was left out.
-const COMMAND_FILTER: &str = "warn,gatehouse_wire=error,gatehouse_sandbox=error,rmcp=error,rmcp::service=off";
+/// Filter of other commands, which print what they do and what fails.
+const COMMAND_FILTER: &str = "warn,gatehouse_sandbox=error,rmcp=error,rmcp::service=off";
 
 const MAX_BUFFERED_LINES: usize = 1_024;
 

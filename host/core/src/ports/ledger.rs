@@ -93,8 +93,11 @@ pub struct ToolMetrics {
     pub tokens_in: u64,
     pub tokens_out: u64,
     pub last_called: Option<u64>,
-    /// Error of the last failed call, or its kind if the text is no longer stored.
+    /// Error of the last failed call, or its kind if the text is no longer stored. The text can have arguments of the
+    /// caller.
     pub last_error: Option<String>,
+    /// Kind of the last failure, such as `tool-error`.
+    pub last_error_kind: Option<String>,
     /// Calls per day, oldest first, for a sparkline.
     pub by_day: Vec<u64>,
 }

@@ -88,10 +88,10 @@ impl ServerTools {
     fn shown_name(&self, tool: &ToolId) -> Option<String> {
         let name = tool.source.exposed_name(&tool.name).ok()?;
         let change = self.preset.tool_override(tool);
-        let display_name = change.and_then(|change| change.name.as_deref()).unwrap_or(name.as_str());
+        let exposed_name = change.and_then(|change| change.name.as_deref()).unwrap_or(name.as_str());
         let is_hidden =
-            change.is_some_and(|change| change.hidden) || self.preset.denies(tool, display_name).is_some();
-        (!is_hidden).then(|| display_name.to_owned())
+            change.is_some_and(|change| change.hidden) || self.preset.denies(tool, exposed_name).is_some();
+        (!is_hidden).then(|| exposed_name.to_owned())
     }
 
     fn allows_spec(&self, tool: &ToolId, spec: &ToolSpec) -> bool {

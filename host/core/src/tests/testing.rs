@@ -67,6 +67,7 @@ pub(crate) fn metrics(tool: &ToolId, calls: u64, errors: u64, last_called: u64) 
         tokens_out: 0,
         last_called: Some(last_called),
         last_error: None,
+        last_error_kind: None,
         by_day: Vec::new(),
     }
 }

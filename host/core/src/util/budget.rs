@@ -42,11 +42,11 @@ impl ByteBudget {
         if self.0.remaining.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_err() {
             return false;
         }
-        let has_room = self.0.parent.as_ref().is_none_or(|parent| parent.take(bytes));
-        if !has_room {
+        let is_taken = self.0.parent.as_ref().is_none_or(|parent| parent.take(bytes));
+        if !is_taken {
             self.0.remaining.fetch_add(bytes, Ordering::Relaxed);
         }
-        has_room
+        is_taken
     }
 
     fn release(&self, bytes: usize) {
@@ -61,11 +61,11 @@ impl ByteReservation {
     /// Adds `bytes`. Returns `false` and adds nothing if the budget has too few left.
     #[must_use]
     pub fn take(&mut self, bytes: usize) -> bool {
-        let has_room = self.budget.take(bytes);
-        if has_room {
+        let is_taken = self.budget.take(bytes);
+        if is_taken {
             self.bytes += bytes;
         }
-        has_room
+        is_taken
     }
 
     /// Changes the size to `bytes`. Returns `false` and keeps the old size if the budget has too few left.

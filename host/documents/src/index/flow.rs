@@ -43,8 +43,8 @@ pub(super) struct IndexRun<'a> {
 type FileBatch = Vec<(String, Result<NewDocument, NoDocument>)>;
 
 impl IndexRun<'_> {
-    /// Reads all files and stores those whose hash is not in `stored_hashes`. Returns the stored paths without a document in the
-    /// directory, and facts of the new documents.
+    /// Reads all files and stores those whose hash is not in `stored_hashes`. Returns the stored paths without a document
+    /// in the directory, and facts of the new documents.
     pub(super) async fn store_files(
         self,
         root: &Path,

@@ -77,7 +77,7 @@ pub(crate) fn restore_archive(
     archive: &Path,
     state: &Path,
     force: bool,
-    before_swap: impl FnOnce(&ArchiveManifest),
+    before_swap: impl FnOnce(&ArchiveManifest, &Path),
 ) -> Result<ArchiveManifest, PlainError> {
     let existing_names: Vec<&str> =
         names().filter(|name| state.join(name).symlink_metadata().is_ok()).collect();
@@ -96,7 +96,7 @@ pub(crate) fn restore_archive(
     let new = work.path().join("new");
     fs::DirBuilder::new().mode(0o700).create(&new).map_err(failed)?;
     let manifest = unpack(archive, &new)?;
-    before_swap(&manifest);
+    before_swap(&manifest, state);
     sync(&new).and_then(|()| commit(work, &new, state)).map_err(failed)?;
     resume_swap(state).map_err(|error| {
         io_message("written", state, error) + "; the next command that uses it resumes the restore"

@@ -110,7 +110,7 @@ async fn examine(composition: &Composition, env: &Env) -> CommandResult<Vec<Chec
     }
     let gate_problems =
         composition.gates.misnamed().into_iter().chain(composition.gates.blocks_without_gate());
-    checks.extend(gate_problems.map(|reason| CheckLine::warning("gates", reason)));
+    checks.extend(gate_problems.map(|problem| CheckLine::warning("gates", problem)));
     checks.extend(missing_folders(config));
     checks.extend(missing_variables(config));
     let added = FileServerStore::new(Arc::clone(config), env.clone()).snapshot();
@@ -124,7 +124,7 @@ async fn examine(composition: &Composition, env: &Env) -> CommandResult<Vec<Chec
     let chosen = config.select(None, env);
     checks.push(CheckLine::from_result("chosen preset", chosen.map(|compiled| compiled.preset)));
     let unnamed = config.unnamed_default();
-    checks.extend(unnamed.map(|reason| CheckLine::warning("chosen preset", reason)));
+    checks.extend(unnamed.map(|warning| CheckLine::warning("chosen preset", warning)));
     let mut warnings = composition.preset_warnings(&catalogs).await;
     let mut failures = PresetFailures::default();
     for (name, catalog) in catalogs {
@@ -138,13 +138,14 @@ async fn examine(composition: &Composition, env: &Env) -> CommandResult<Vec<Chec
             Err(reason) => failures.add(name, reason.to_string(), &broken_gates),
         }
         let warnings = warnings.remove(name).unwrap_or_default();
-        checks
-            .extend(warnings.into_iter().map(|reason| CheckLine::warning(format!("preset {name}"), reason)));
+        checks.extend(
+            warnings.into_iter().map(|warning| CheckLine::warning(format!("preset {name}"), warning)),
+        );
     }
     checks.extend(failures.into_checks());
     checks.extend(composition.unmet_grants().await.into_iter().map(|lack| CheckLine::warning("gates", lack)));
     checks.extend(keyless(config, env));
-    checks.extend(unused(config, env).into_iter().map(|reason| CheckLine::warning("environment", reason)));
+    checks.extend(unused(config, env).into_iter().map(|warning| CheckLine::warning("environment", warning)));
     let stores = &composition.stores;
     checks.extend(store(
         "knowledge",

@@ -201,7 +201,7 @@ async fn search(knowledge: &WikiKnowledge, arguments: SearchPagesArgs) -> Comman
     let filters = PageFilters {
         page_types: types
             .collect::<Result<_, _>>()
-            .map_err(|reason| CommandError::usage(reason.in_one_line()))?,
+            .map_err(|fault| CommandError::usage(fault.in_one_line()))?,
         domains: arguments.domains,
         min_score: arguments.min_score,
     };

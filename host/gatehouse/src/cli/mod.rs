@@ -122,7 +122,7 @@ enum Command {
     /// List principals, show and erase what they own
     #[command(subcommand)]
     Principals(principals::Command),
-    /// Show what each person used of their quotas, and what those refused
+    /// Show the use of quotas by principal, and the calls that they refused
     Quotas(quotas::Arguments),
     /// Show the configuration and its state
     Status(status::Arguments),

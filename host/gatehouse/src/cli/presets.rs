@@ -173,7 +173,7 @@ async fn show(composition: &Composition, preset: &str, output: OutputFormat) -> 
 
 async fn check(composition: &Composition, output: OutputFormat) -> CommandResult {
     let print_warning =
-        |reason: &String| out::verdict("warning", TerminalColor::Yellow, &format!(" {reason}"));
+        |warning: &String| out::verdict("warning", TerminalColor::Yellow, &format!(" {warning}"));
     let mut reports = Vec::new();
     let mut broken = 0;
     let catalogs = composition.catalogs().await;

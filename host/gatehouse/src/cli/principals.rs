@@ -68,7 +68,7 @@ fn row(principal: &PrincipalData) -> Vec<String> {
     [principal.name.clone()].into_iter().chain(numbers).chain([last]).collect()
 }
 
-async fn find(composition: &Composition, name: &str) -> CommandResult<PrincipalData> {
+pub(super) async fn find(composition: &Composition, name: &str) -> CommandResult<PrincipalData> {
     let principals = composition.principals().await?;
     let suggestion = names::did_you_mean(name, principals.iter().map(|principal| principal.name.as_str()));
     principals.into_iter().find(|principal| principal.name == name).ok_or_else(|| {

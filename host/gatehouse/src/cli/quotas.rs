@@ -1,8 +1,8 @@
-//! `gatehouse quotas`: shows what each principal used of its quotas, and what they refused.
+//! `gatehouse quotas`: shows the use of quotas by principal, and the calls that they refused.
 
 use clap::Args;
 
-use super::{CommandResult, GlobalArgs, OutputFormat, with_header};
+use super::{CommandResult, GlobalArgs, OutputFormat, principals, with_header};
 use crate::{
     compose::{AllowanceUse, QuotaUse},
     config::Env,
@@ -21,10 +21,13 @@ pub(super) struct Arguments {
 pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) -> CommandResult {
     let composition = global.compose(env)?;
     let mut uses = composition.quota_uses().await?;
-    uses.retain(|used| arguments.principal.as_ref().is_none_or(|name| used.principal == *name));
+    if let Some(name) = &arguments.principal {
+        principals::find(&composition, name).await?;
+        uses.retain(|used| used.principal == *name);
+    }
     let empty = match composition.config.quotas.is_empty() {
         true => "No quota is configured. To limit calls, write a block [quotas.NAME] into presets.toml.",
-        false => "No use of a quota today.",
+        false => "No quota was used in its current window.",
     };
     arguments.output.print(&uses, || match uses.as_slice() {
         [] => out::line(empty),

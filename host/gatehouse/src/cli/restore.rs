@@ -1,6 +1,9 @@
 //! `gatehouse restore`: replaces the data directory with a backup.
 
-use std::{fs::File, path::PathBuf};
+use std::{
+    fs::File,
+    path::{Path, PathBuf},
+};
 
 use clap::Args;
 use gatehouse_core::utc_time::rfc3339;
@@ -50,13 +53,19 @@ pub(super) fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> Comm
     Ok(())
 }
 
-/// Warns that the keys become those of the backup.
-fn warn_of_old_keys(manifest: &ArchiveManifest) {
-    if manifest.databases.contains_key(DataFile::Auth.file()) {
-        out::warn(format!(
-            "API keys become those of {}: a key that was revoked since then works again, and a newer one no longer does. \
-             Check them with `gatehouse keys list`.",
-            rfc3339(manifest.created_at)
-        ));
+/// Warns about keys that change with the data in `state`.
+fn warn_of_old_keys(manifest: &ArchiveManifest, state: &Path) {
+    let has_keys = state.join(DataFile::Auth.file()).exists();
+    let time = rfc3339(manifest.created_at);
+    match (manifest.databases.contains_key(DataFile::Auth.file()), has_keys) {
+        (true, true) => out::warn(format!(
+            "the API keys become those of {time}: keys that were revoked since then work again, and keys that were created \
+             since then do not. Run `gatehouse keys list`."
+        )),
+        (true, false) => out::warn(format!("the API keys are those of {time}. Run `gatehouse keys list`.")),
+        (false, true) => out::warn(
+            "the backup has no API keys, so all present keys stop working. Create new ones with `gatehouse keys create NAME`.",
+        ),
+        (false, false) => {}
     }
 }

@@ -36,7 +36,7 @@ impl Composition {
         notes
     }
 
-    /// Returns true if only the shipped gate converts, whose formats are known before it is compiled.
+    /// Returns true if no gate converts except the shipped one, whose formats are known before it is compiled.
     pub(crate) fn has_only_shipped_converter(&self) -> bool {
         self.converter_names().iter().all(|name| name == SHIPPED && self.gates.has_shipped(name))
     }

@@ -202,12 +202,12 @@ impl GateRegistry {
         let gate_names = self.names();
         let configured = self.config.gates.iter().filter(|(_, gate)| !gate.shipped).map(|(name, _)| name);
         let unknown = configured.filter(|name| !gate_names.contains(name));
-        let reason = |name: &String| {
+        let warning = |name: &String| {
             let suggestion = names::did_you_mean(name, gate_names.iter().map(String::as_str));
-            let reason = format!("the block [gates.{name}] is for an unknown gate.{suggestion}");
-            self.config.with_line_of(&["gates", name], reason)
+            let message = format!("the block [gates.{name}] is for an unknown gate.{suggestion}");
+            self.config.with_line_of(&["gates", name], message)
         };
-        unknown.map(reason).collect()
+        unknown.map(warning).collect()
     }
 
     /// Returns the file of a gate: the one that the configuration names, else `<name>.wasm` in the first directory that

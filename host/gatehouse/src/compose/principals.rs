@@ -44,29 +44,29 @@ impl Composition {
     /// Returns every principal that some store knows, sorted by name.
     pub(crate) async fn principals(&self) -> Result<Vec<PrincipalData>, Fault> {
         let stores = &self.stores;
-        let mut audits: BTreeMap<String, Option<KnownPrincipal>> = BTreeMap::new();
+        let mut audit_by_name: BTreeMap<String, Option<KnownPrincipal>> = BTreeMap::new();
         let mut quotas: BTreeMap<String, Vec<QuotaUse>> = BTreeMap::new();
         if stores.audit.path().exists() {
             for principal in stores.audit.principals().await? {
-                audits.insert(principal.name.clone(), Some(principal));
+                audit_by_name.insert(principal.name.clone(), Some(principal));
             }
             for used in self.quota_uses().await? {
-                audits.entry(used.principal.clone()).or_default();
+                audit_by_name.entry(used.principal.clone()).or_default();
                 quotas.entry(used.principal.clone()).or_default().push(used);
             }
         }
         let artifacts = stores.artifacts.get()?;
         for owner in artifacts.owners().await?.into_iter().chain(stores.kv.owners().await?) {
-            audits.entry(owner).or_default();
+            audit_by_name.entry(owner).or_default();
         }
         let mut logins: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for id in stores.logins.of_principals().await? {
             let Some(owner) = id.owner() else { continue };
-            audits.entry(owner.as_str().to_owned()).or_default();
+            audit_by_name.entry(owner.as_str().to_owned()).or_default();
             logins.entry(owner.as_str().to_owned()).or_default().push(id.server().to_owned());
         }
         let mut principals = Vec::new();
-        for (name, audit) in audits {
+        for (name, audit) in audit_by_name {
             let (count, artifact_bytes) = artifacts.holding(&principal_named(&name)).await?;
             principals.push(PrincipalData {
                 artifacts: count,

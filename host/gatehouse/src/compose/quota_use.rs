@@ -47,33 +47,48 @@ impl AllowanceUse {
         let used = if stored.start == start { stored.used } else { 0 };
         Self { used, amount, per, resets: start + per.millis() }
     }
+
+    fn percent(&self) -> u64 {
+        self.used.saturating_mul(100) / self.amount
+    }
 }
 
 impl fmt::Display for AllowanceUse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} of {} per {}", self.used, self.amount, self.per.as_str())
+        self.write(f, "")
+    }
+}
+
+impl AllowanceUse {
+    fn write(&self, f: &mut impl fmt::Write, unit: &str) -> fmt::Result {
+        write!(f, "{} of {}{unit} per {}", self.used, self.amount, self.per.as_str())
     }
 }
 
 impl QuotaUse {
     /// Returns the largest used share of an allowance in percent.
     pub(crate) fn percent(&self) -> u64 {
-        let allowances = self.calls.iter().chain(&self.tokens);
-        allowances.map(|allowance| allowance.used.saturating_mul(100) / allowance.amount).max().unwrap_or(0)
+        self.most_used().map_or(0, AllowanceUse::percent)
     }
 
-    /// Returns the time at which the first of its windows ends.
+    /// Returns the time at which the window of its most used allowance ends.
     pub(crate) fn resets(&self) -> Option<String> {
-        self.calls.iter().chain(&self.tokens).map(|allowance| allowance.resets).min().map(rfc3339)
+        self.most_used().map(|allowance| rfc3339(allowance.resets))
+    }
+
+    fn most_used(&self) -> Option<&AllowanceUse> {
+        self.calls.iter().chain(&self.tokens).max_by_key(|allowance| allowance.percent())
     }
 }
 
 impl fmt::Display for QuotaUse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts = [("calls", &self.calls), ("tokens", &self.tokens)];
-        let parts = parts
-            .into_iter()
-            .filter_map(|(unit, allowance)| Some(format!("{unit}: {}", allowance.as_ref()?)));
+        let parts = [(" calls", &self.calls), (" tokens", &self.tokens)];
+        let parts = parts.into_iter().filter_map(|(unit, allowance)| {
+            let mut text = String::new();
+            allowance.as_ref()?.write(&mut text, unit).ok()?;
+            Some(text)
+        });
         let refused = self.refused_today.filter(|refused| *refused > 0);
         let refused = refused.map(|refused| format!("{refused} refused today"));
         f.write_str(&parts.chain(refused).collect::<Vec<_>>().join(", "))
@@ -94,22 +109,26 @@ impl Composition {
         for refusal in audit.quota_refusals(midnight.cast_signed()).await? {
             *refusals.entry((refusal.principal, refusal.quota)).or_default() += refusal.calls;
         }
+        let stored = audit.quota_usage().await?.into_iter().map(|stored| {
+            ((stored.principal.as_str().to_owned(), stored.quota.to_string()), (stored.calls, stored.tokens))
+        });
+        let mut windows: BTreeMap<(String, String), (WindowUsage, WindowUsage)> = stored.collect();
+        // A quota that only limits concurrent calls stores no use.
+        for key in refusals.keys() {
+            windows.entry(key.clone()).or_default();
+        }
         let mut uses = Vec::new();
-        for stored in audit.quota_usage().await? {
-            let Some(rule) = self.config.quotas.iter().find(|rule| rule.name == stored.quota) else {
-                continue;
-            };
-            let (principal, quota) = (stored.principal.as_str().to_owned(), stored.quota.to_string());
+        for ((principal, quota), (calls, tokens)) in windows {
+            let Some(rule) = self.config.quotas.iter().find(|rule| *rule.name == *quota) else { continue };
             let refused = refusals.get(&(principal.clone(), quota.clone())).copied().unwrap_or_default();
             uses.push(QuotaUse {
-                calls: rule.calls.map(|allowance| AllowanceUse::new(allowance, stored.calls, now)),
-                tokens: rule.tokens.map(|allowance| AllowanceUse::new(allowance, stored.tokens, now)),
+                calls: rule.calls.map(|allowance| AllowanceUse::new(allowance, calls, now)),
+                tokens: rule.tokens.map(|allowance| AllowanceUse::new(allowance, tokens, now)),
                 refused_today: self.stores.audits.then_some(refused),
                 principal,
                 quota,
             });
         }
-        uses.sort_by(|a, b| (&a.principal, &a.quota).cmp(&(&b.principal, &b.quota)));
         Ok(uses)
     }
 }

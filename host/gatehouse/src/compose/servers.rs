@@ -76,7 +76,7 @@ impl HostServers {
         let now = self.added.snapshot();
         let mut problems = lock(&self.problems);
         if *problems != now.problems {
-            now.problems.iter().for_each(|reason| tracing::warn!("{reason}"));
+            now.problems.iter().for_each(|problem| tracing::warn!("{problem}"));
             *problems = now.problems;
         }
         let config = self.added.config();

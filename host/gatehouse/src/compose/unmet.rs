@@ -182,13 +182,13 @@ impl Composition {
             let grants = format!("grants = [{}] under [gates.{gate}]", entries.join(", "));
             let lines = (!entries.is_empty()).then_some(grants).into_iter();
             let blocks = blocks.iter().map(|block| format!("a block [gates.{gate}.{block}]"));
-            let reason = format!(
+            let message = format!(
                 "preset '{}': gate '{name}' is granted nothing that it asks for, so its calls will be denied; write {} in \
                 presets.toml",
                 compiled.preset,
                 lines.chain(blocks).collect::<Vec<_>>().join(" and ")
             );
-            warnings.push(self.config.with_line(&compiled.preset, &["gates", name], reason));
+            warnings.push(self.config.with_line(&compiled.preset, &["gates", name], message));
         }
         warnings
     }

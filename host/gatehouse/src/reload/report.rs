@@ -108,8 +108,8 @@ impl ReloadReporter {
         let mut reported_warnings = lock(&self.unmatched);
         warnings
             .iter()
-            .filter(|reason| !reported_warnings.contains(reason))
-            .for_each(|reason| tracing::warn!("{reason}"));
+            .filter(|warning| !reported_warnings.contains(warning))
+            .for_each(|warning| tracing::warn!("{warning}"));
         *reported_warnings = warnings;
     }
 

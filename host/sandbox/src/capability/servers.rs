@@ -217,6 +217,10 @@ impl<'a> ServerAccess<'a> {
         let names = self.callable(None).await?;
         let mut metrics = self.ledger()?.metrics(&filter).await?;
         metrics.retain(|row| self.may_call(&names, &tool_id(&row.source, &row.tool)));
+        if *self.caller != Principal::Local {
+            // The text may be of another person's call.
+            metrics.iter_mut().for_each(|row| row.last_error = row.last_error_kind.take());
+        }
         Ok(metrics)
     }
 

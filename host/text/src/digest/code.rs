@@ -81,10 +81,10 @@ fn sections(text: &str, query: &str, _: usize) -> Vec<DigestSection> {
     if more > 0 {
         listed.push(format!("{more} more definitions"));
     }
-    let mut comments: Vec<&SymbolEntry> =
+    let mut commented: Vec<&SymbolEntry> =
         entries.iter().filter(|defined| !defined.comment.is_empty()).collect();
-    comments.sort_by_key(|defined| (!defined.symbol.public, defined.parent.is_some(), defined.line));
-    let comments = comments
+    commented.sort_by_key(|defined| (!defined.symbol.public, defined.parent.is_some(), defined.line));
+    let comments = commented
         .iter()
         .take(MAX_SHOWN_LINES)
         .map(|d| format!("{} ({}): {}", d.symbol.name, d.line, d.comment))

@@ -145,6 +145,8 @@ impl ReaderHome {
         }
         // Ends the hosts, and this shell.
         script += "kill -KILL 0\n";
+        let unused = self.scripts.iter().find(|(page, ..)| *page == self.page);
+        assert!(unused.is_none(), "no command of the page begins like this one: {unused:?}");
         let home = self.place.folder.path();
         let script = script.replace(LISTEN, &self.listen).replace(DATABASE, &self.database);
         let script = script.replace("/home/me", &home.display().to_string());

@@ -134,7 +134,8 @@ impl<'a> IndexRuns<'a> {
         let cancel = CancellationToken::new();
         let indexing = async {
             let scan = FolderScan::new(source, &cancel).await?;
-            let options = self.options_for(&scan).await?;
+            let options = cancel.run_until_cancelled(self.options_for(&scan)).await;
+            let options = options.unwrap_or_else(|| Ok(Options::default()))?;
             let report = index(library, scan, options, &on_progress, cancel.clone()).await?;
             Ok::<_, CommandError>(report)
         };

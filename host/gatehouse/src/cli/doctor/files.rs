@@ -6,7 +6,7 @@ use gatehouse_core::Fault;
 use gatehouse_stores::DataFile;
 
 use super::PlainError;
-use crate::{check::CheckLine, data_owner};
+use crate::{check::CheckLine, data_owner, pinned_command::quoted};
 
 /// Checks that both directories can be written, and that their files belong to the owner of the directory.
 pub(super) fn check_folders(state: &Path, cache: &Path) -> Vec<CheckLine> {
@@ -18,8 +18,13 @@ pub(super) fn check_folders(state: &Path, cache: &Path) -> Vec<CheckLine> {
     checks
 }
 
-/// Returns whether the directory can be written, or the nearest existing ancestor, without changing either.
+/// Checks that the directory, or its nearest existing ancestor, can be written. Leaves both unchanged.
 fn writable(folder: &Path) -> Result<String, PlainError> {
+    if let Ok(target) = fs::read_link(folder)
+        && !folder.exists()
+    {
+        bail!("{} is a link to {}, which does not exist", folder.display(), target.display());
+    }
     let existing = folder.ancestors().find(|path| path.exists()).unwrap_or(folder);
     let display_path = folder.display().to_string();
     match tempfile::NamedTempFile::new_in(existing) {
@@ -40,12 +45,13 @@ fn foreign_files(folder: &Path) -> Option<String> {
     let users: Vec<(u32, String)> = users.collect();
     let (_, first) = users.first()?;
     let names: BTreeSet<String> = users.iter().map(|(user, _)| data_owner::user_name(*user)).collect();
-    let (names, owner) = (names.into_iter().collect::<Vec<_>>().join(", "), data_owner::user_name(owner));
-    let folder = folder.display();
+    let (names, owner_name) =
+        (names.into_iter().collect::<Vec<_>>().join(", "), data_owner::user_name(owner));
     Some(format!(
-        "{} of its files belong to {names}, for example {first}, and the directory to {owner}; run `sudo chown -R {owner} \
-         {folder}`",
-        users.len()
+        "{} of its files belong to {names}, for example {first}, and the directory to {owner_name}; run `sudo chown -R \
+         {owner} -- {}`",
+        users.len(),
+        quoted(&folder.display().to_string())
     ))
 }
 

@@ -22,7 +22,7 @@ pub(super) fn check_servers(servers: &ServersConfig, added: &AddedSnapshot) -> V
     checks.extend(withheld_variables(
         &enabled_servers.map(|(_, server)| &server.definition).collect::<Vec<_>>(),
     ));
-    checks.extend(added.problems.iter().map(|reason| CheckLine::warning("servers", reason.clone())));
+    checks.extend(added.problems.iter().map(|problem| CheckLine::warning("servers", problem.clone())));
     checks
 }
 
@@ -57,11 +57,11 @@ fn withheld_variables(servers: &[&ServerDefinition]) -> Vec<CheckLine> {
             servers.iter().filter(|server| lacks(server, &name)).map(|server| &*server.name).collect();
         let (name, lacking) = (names::quoted(&name, 64), lacking.join(", "));
         (!lacking.is_empty()).then(|| {
-            let reason = format!(
+            let message = format!(
                 "{name} is set, but not passed on to {lacking}: {reason}; to pass it to a server, add it to `env` of \
                 that server"
             );
-            CheckLine::warning("servers", reason)
+            CheckLine::warning("servers", message)
         })
     };
     Env::inherited().withheld.into_iter().filter_map(check).collect()

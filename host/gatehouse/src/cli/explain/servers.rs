@@ -53,18 +53,18 @@ pub(super) async fn explain(
         .map(|candidate| verdict(composition, compiled, catalog, candidate, caller.as_deref()))
         .collect();
     let through = if verdicts.iter().any(Result::is_ok) { caller } else { None };
-    let mut reason: Vec<String> =
+    let mut reasons: Vec<String> =
         verdicts.into_iter().map(|verdict| verdict.unwrap_or_else(String::from)).collect();
     if meant.len() > MAX_NAMED {
-        reason.push(format!("{} more servers have a tool of this name", meant.len() - MAX_NAMED));
+        reasons.push(format!("{} more servers have a tool of this name", meant.len() - MAX_NAMED));
     }
     if through.is_none() && first.tool.is_some() {
         let elsewhere = callable_in(composition, presets, &meant).await;
         if !elsewhere.is_empty() {
-            reason.push(format!("presets that can call it: {}", elsewhere.join(", ")));
+            reasons.push(format!("presets that can call it: {}", elsewhere.join(", ")));
         }
     }
-    Some(Explanation { exposed: false, through, reason: reason.join("; ") })
+    Some(Explanation { exposed: false, through, reason: reasons.join("; ") })
 }
 
 /// Names the servers that were never listed, after a space. Empty if there are none.

@@ -128,9 +128,9 @@ async fn install_missing(installer: &Installer<'_>, arguments: &AddGateArgs) -> 
             let fetched = fetch(installer, origin, false, Some(&pin), arguments.insecure).await;
             match fetched.and_then(|fetched| installer.store(file, &fetched.wasm)) {
                 Ok(()) => line["changed"] = json!(true),
-                Err(reason) => {
+                Err(error) => {
                     failed += 1;
-                    line["error"] = json!(reason.message);
+                    line["error"] = json!(error.message);
                 }
             }
         }

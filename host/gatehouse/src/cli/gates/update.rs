@@ -59,13 +59,13 @@ pub(super) async fn run(arguments: &UpdateGateArgs, global: &GlobalArgs, env: &E
         let installer = Installer::open(global, env)?;
         let line = match update(&installer, &origin, arguments).await {
             Ok(line) => line,
-            Err(reason) if arguments.gate.is_some() => return Err(reason),
-            Err(reason) => {
+            Err(error) if arguments.gate.is_some() => return Err(error),
+            Err(error) => {
                 failed += 1;
                 if !arguments.json {
-                    out::line(format!("gate '{}' is unchanged: {}", origin.name, reason.message));
+                    out::line(format!("gate '{}' is unchanged: {}", origin.name, error.message));
                 }
-                json!({"name": origin.name, "changed": false, "error": reason.message})
+                json!({"name": origin.name, "changed": false, "error": error.message})
             }
         };
         lines.push(line);

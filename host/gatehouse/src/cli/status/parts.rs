@@ -18,6 +18,9 @@ const INDENT: &str = "\n           ";
 /// Number of lines about quotas, those with the most refusals first.
 const MAX_QUOTA_LINES: usize = 5;
 
+/// Use in percent at which a quota is shown, the same at which its caller gets a note.
+const MIN_QUOTA_PERCENT: u64 = 80;
+
 /// Counter of the tokens that clients did not receive. With `.` and the number of days since 1970, it covers one day.
 const SAVED: &str = "tokens_saved";
 
@@ -113,15 +116,17 @@ impl StatusPart {
         })
     }
 
-    /// Describes who used most of a quota. The text is empty if no quota was used today.
+    /// Describes the quotas that are nearly used up or refused calls today, those with the most refusals first. The text is
+    /// empty if there are none.
     pub(super) fn quotas(uses: Result<Vec<QuotaUse>, Fault>) -> Self {
         Self::new(uses, "down", |mut uses| {
             let report = json!({"uses": uses});
+            uses.retain(|used| used.refused_today > Some(0) || used.percent() >= MIN_QUOTA_PERCENT);
             uses.sort_by_key(|used| Reverse((used.refused_today, used.percent())));
             let mut text: Vec<String> = uses
                 .iter()
                 .take(MAX_QUOTA_LINES)
-                .map(|used| format!("{} of {}: {used}", used.quota, used.principal))
+                .map(|used| format!("{}, {}: {used}", used.quota, used.principal))
                 .collect();
             if uses.len() > MAX_QUOTA_LINES {
                 text.push(format!("and {} more; run `gatehouse quotas`", uses.len() - MAX_QUOTA_LINES));

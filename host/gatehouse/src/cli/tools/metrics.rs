@@ -206,6 +206,7 @@ mod tests {
             tokens_out: 98_765_432_100,
             last_called: Some(0),
             last_error: None,
+            last_error_kind: None,
             by_day: vec![7; 90],
         }
     }

@@ -179,6 +179,7 @@ impl CallLedger for Everything {
             tokens_out: 0,
             last_called: None,
             last_error: None,
+            last_error_kind: None,
             by_day: Vec::new(),
         };
         Ok(every_tool().map(of).collect())
