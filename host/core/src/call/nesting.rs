@@ -69,9 +69,10 @@ impl CallContext {
         let tool = &caller.spec.name;
         if self.caller.ended.is_cancelled() {
             let reason = format!(
-                "'{tool}' cannot call '{name}': the key or token of the caller was revoked or has expired"
+                "'{tool}' cannot call '{name}': the key or token of the caller was revoked, has expired, or was not used \
+                 long enough to be checked again"
             );
-            return Err(Fault::denied(reason).hint("Connect with a valid one."));
+            return Err(Fault::denied(reason).hint("Connect with a valid one, and call the tool again."));
         }
         if self.enclosing_sources.len() >= MAX_DEPTH {
             return Err(Fault::exhausted(format!(

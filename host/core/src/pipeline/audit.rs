@@ -95,7 +95,7 @@ impl Stage for AuditStage {
             if let Some(left_out) = self.admit_refusal(context.principal()) {
                 let details = format!("({left_out} refusals before this one were left out)");
                 entry.details = (left_out > 0).then_some(details);
-                log.record(entry);
+                log.record_refusal(entry);
             }
             return outcome;
         }

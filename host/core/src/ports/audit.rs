@@ -60,11 +60,6 @@ pub struct AuditEntry {
 }
 
 impl AuditEntry {
-    /// Returns true for a request that was refused, which any client can cause.
-    pub fn is_refusal(&self) -> bool {
-        self.kind == AuditKind::Refusal || matches!(self.outcome, "denied" | "exhausted" | "unknown-tool")
-    }
-
     /// Creates an entry about an event that is not a call.
     pub fn event(kind: AuditKind, principal: &Principal, outcome: &'static str, details: &str) -> Self {
         Self {
@@ -92,6 +87,12 @@ impl AuditEntry {
 pub trait AuditLog: Send + Sync {
     /// Queues an entry, which is stored soon. Never blocks.
     fn record(&self, entry: AuditEntry);
+
+    /// Queues the entry of a refused request, which any client can cause. It may be counted only, so that a flood leaves
+    /// room for other entries.
+    fn record_refusal(&self, entry: AuditEntry) {
+        self.record(entry);
+    }
 
     /// Stores an entry, and returns when it survives a power failure.
     async fn commit(&self, entry: AuditEntry) -> Result<(), Fault>;

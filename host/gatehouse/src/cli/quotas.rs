@@ -40,7 +40,7 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
 }
 
 fn row(used: &QuotaUse) -> Vec<String> {
-    let allowance = |used: &Option<AllowanceUse>| used.as_ref().map_or("-".to_owned(), ToString::to_string);
+    let allowance = |used: &Option<AllowanceUse>| used.as_ref().map_or("-".to_owned(), |used| used.text(""));
     vec![
         used.principal.clone(),
         used.quota.clone(),

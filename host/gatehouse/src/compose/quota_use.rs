@@ -51,17 +51,10 @@ impl AllowanceUse {
     fn percent(&self) -> u64 {
         self.used.saturating_mul(100) / self.amount
     }
-}
 
-impl fmt::Display for AllowanceUse {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.write(f, "")
-    }
-}
-
-impl AllowanceUse {
-    fn write(&self, f: &mut impl fmt::Write, unit: &str) -> fmt::Result {
-        write!(f, "{} of {}{unit} per {}", self.used, self.amount, self.per.as_str())
+    /// Returns `3 of 10 per day`. `unit` follows the amount, after a space.
+    pub(crate) fn text(&self, unit: &str) -> String {
+        format!("{} of {}{unit} per {}", self.used, self.amount, self.per.as_str())
     }
 }
 
@@ -84,11 +77,7 @@ impl QuotaUse {
 impl fmt::Display for QuotaUse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = [(" calls", &self.calls), (" tokens", &self.tokens)];
-        let parts = parts.into_iter().filter_map(|(unit, allowance)| {
-            let mut text = String::new();
-            allowance.as_ref()?.write(&mut text, unit).ok()?;
-            Some(text)
-        });
+        let parts = parts.into_iter().filter_map(|(unit, allowance)| Some(allowance.as_ref()?.text(unit)));
         let refused = self.refused_today.filter(|refused| *refused > 0);
         let refused = refused.map(|refused| format!("{refused} refused today"));
         f.write_str(&parts.chain(refused).collect::<Vec<_>>().join(", "))
@@ -105,10 +94,9 @@ impl Composition {
         }
         let now = SystemClock.now_ms();
         let midnight = QuotaPeriod::Day.window_start(now);
-        let mut refusals: BTreeMap<(String, String), u64> = BTreeMap::new();
-        for refusal in audit.quota_refusals(midnight.cast_signed()).await? {
-            *refusals.entry((refusal.principal, refusal.quota)).or_default() += refusal.calls;
-        }
+        let refusals = audit.quota_refusals(midnight.cast_signed()).await?.into_iter();
+        let refusals: BTreeMap<(String, String), u64> =
+            refusals.map(|refusal| ((refusal.principal, refusal.quota), refusal.calls)).collect();
         let stored = audit.quota_usage().await?.into_iter().map(|stored| {
             ((stored.principal.as_str().to_owned(), stored.quota.to_string()), (stored.calls, stored.tokens))
         });

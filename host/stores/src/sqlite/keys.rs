@@ -145,6 +145,9 @@ impl KeyStore for SqliteKeys {
         let id = id.to_owned();
         // Another process may have recorded a later use.
         let sql = "UPDATE secret SET last_used_at = max(coalesce(last_used_at, 0), ?2) WHERE id = ?1";
+        if !self.db.exists().await {
+            return Ok(());
+        }
         self.db.write(move |db| db.run(sql, params![id, time(at)]).map(drop)).await
     }
 }

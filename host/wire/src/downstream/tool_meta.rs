@@ -2,8 +2,11 @@
 
 use serde_json::{Map, Value};
 
-/// Members that are the address of an interface.
-const ADDRESS_KEYS: [&str; 2] = ["ui/resourceUri", "openai/outputTemplate"];
+use super::uri_mapper::APP_SCHEME;
+
+/// Members that are the address of an interface: the older form of the extension `io.modelcontextprotocol/ui`, whose
+/// `ui.resourceUri` is the newer one, and that of the OpenAI Apps SDK.
+pub(super) const ADDRESS_KEYS: [&str; 2] = ["ui/resourceUri", "openai/outputTemplate"];
 
 /// Prefix of keys that tell Claude Code what to load and how much to show. The preset decides that, not the server.
 const CLIENT_KEYS: &str = "anthropic/";
@@ -11,7 +14,7 @@ const CLIENT_KEYS: &str = "anthropic/";
 /// Removes what a server must not decide for the client: what it loads, and an interface with another address than `ui://`,
 /// such as `javascript:` or a file. `None` if nothing is left.
 pub(super) fn cleaned(mut meta: Map<String, Value>) -> Option<Map<String, Value>> {
-    let is_interface = |address: &Value| address.as_str().is_some_and(|uri| uri.starts_with("ui://"));
+    let is_interface = |address: &Value| address.as_str().is_some_and(|uri| uri.starts_with(APP_SCHEME));
     meta.retain(|key, value| {
         !key.starts_with(CLIENT_KEYS) && (!ADDRESS_KEYS.contains(&key.as_str()) || is_interface(value))
     });

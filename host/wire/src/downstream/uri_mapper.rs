@@ -10,6 +10,8 @@ use gatehouse_core::{
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use serde_json::{Map, Value};
 
+use super::tool_meta::ADDRESS_KEYS;
+
 /// Characters to escape, and `%` to reverse that. Some servers list URIs with spaces.
 const ESCAPED_CHARS: &AsciiSet = &CONTROLS
     .add(b' ')
@@ -28,7 +30,7 @@ const ESCAPED_CHARS: &AsciiSet = &CONTROLS
 const ESCAPE_PREFIX: char = '~';
 
 /// Scheme of interfaces (MCP Apps). Clients recognize an interface by it, so mapped URIs keep it.
-const APP_SCHEME: &str = "ui://";
+pub(super) const APP_SCHEME: &str = "ui://";
 
 /// Scheme of agent skills, which mapped URIs keep: a client finds the files of a skill relative to its URI.
 const SKILL_SCHEME: &str = "skill://";
@@ -161,13 +163,11 @@ fn escaped(prefix: &str, rest: &str) -> String {
     format!("{prefix}{ESCAPE_PREFIX}{}", utf8_percent_encode(rest, ESCAPED_CHARS))
 }
 
-/// Returns the members of a tool's `_meta` that hold the address of an interface: that of the extension
-/// `io.modelcontextprotocol/ui`, its older form, and that of the OpenAI Apps SDK.
+/// Returns the members of a tool's `_meta` that hold the address of an interface.
 fn app_addresses(meta: &mut Map<String, Value>) -> impl Iterator<Item = &mut Value> {
     meta.iter_mut().filter_map(|(key, value)| match key.as_str() {
         "ui" => value.get_mut("resourceUri"),
-        "ui/resourceUri" | "openai/outputTemplate" => Some(value),
-        _ => None,
+        key => ADDRESS_KEYS.contains(&key).then_some(value),
     })
 }
 

@@ -28,6 +28,9 @@ use crate::{
 const LISTEN: &str = "127.0.0.1:8642";
 const DATABASE: &str = "db.example:5432";
 
+/// Databases that the page about PostgreSQL creates.
+const DATABASES: [&str; 2] = ["wiki", "library"];
+
 /// Server with three tools without hints.
 const NOTES_SERVER: &str = r#"#!/usr/bin/env python3
 import json, sys
@@ -72,7 +75,9 @@ impl ReaderHome {
         fs::remove_file(place.path("presets.toml")).expect("removed");
         copy_folder(&repository().join("docs"), &place.path("docs"));
         copy_folder(&repository().join("docs/sample-wiki"), &place.path("src/handbook"));
-        symlink(crate_sources("tokio-1.54.1"), place.path("src/tokio-1.54.1")).expect("a link");
+        if page == "docs/documents.md" {
+            symlink(crate_sources("tokio-1.54.1"), place.path("src/tokio-1.54.1")).expect("a link");
+        }
         place.write("files/notes.txt", "Water the basil.\n");
         for (name, text) in CONFIGURATIONS {
             place.write(&format!("fences/{name}.toml"), text);
@@ -143,11 +148,15 @@ impl ReaderHome {
                 format!("{{\n{command}\n}} >{log} 2>&1 </dev/null\necho $? >{status}\n")
             };
         }
+        if self.page == "docs/postgresql.md" {
+            script += "dropdb wiki; dropdb library\n";
+        }
         // Ends the hosts, and this shell.
         script += "kill -KILL 0\n";
         let unused = self.scripts.iter().find(|(page, ..)| *page == self.page);
         assert!(unused.is_none(), "no command of the page begins like this one: {unused:?}");
         let home = self.place.folder.path();
+        let script = self.with_own_databases(script);
         let script = script.replace(LISTEN, &self.listen).replace(DATABASE, &self.database);
         let script = script.replace("/home/me", &home.display().to_string());
         let mut shell = Command::new("sh");
@@ -186,6 +195,18 @@ impl ReaderHome {
             .map_or_else(String::new, |(.., script)| format!("{{\n{script}\n}} >&2\n"))
     }
 
+    /// Replaces the databases of the page about PostgreSQL: a shared server can have some of their names.
+    fn with_own_databases(&self, mut script: String) -> String {
+        if self.page == "docs/postgresql.md" {
+            for name in DATABASES {
+                let own_name = format!("{}{name}", own_database_prefix());
+                script = script.replace(&format!("/{name}"), &format!("/{own_name}"));
+                script = script.replace(&format!(" {name}"), &format!(" {own_name}"));
+            }
+        }
+        script
+    }
+
     /// Replaces paths and addresses of the test by those of the pages.
     fn as_on_the_page(&self, output: &str) -> String {
         let program = binary().canonicalize().expect("a path").display().to_string();
@@ -195,7 +216,12 @@ impl ReaderHome {
             .replace(&home, "/home/me")
             .replace(&self.listen, LISTEN)
             .replace(&self.database, DATABASE)
+            .replace(&own_database_prefix(), "")
     }
+}
+
+fn own_database_prefix() -> String {
+    format!("gatehouse_docs_{}_", std::process::id())
 }
 
 impl Place {

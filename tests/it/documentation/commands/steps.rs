@@ -23,11 +23,7 @@ pub(super) const BEFORE: &[(&str, &str, &str)] = &[
     ("docs/operating.md", "GATEHOUSE_TOKEN=", "openssl rand -hex 32 > ~/.config/gatehouse/token"),
     ("docs/operating.md", "gatehouse audit search", CHANGE_A_PAGE),
     ("docs/performance.md", "", "gatehouse servers import --write; gatehouse docs add docs/sample-wiki"),
-    (
-        "docs/postgresql.md",
-        "createdb",
-        "dropdb --if-exists wiki; dropdb --if-exists library; createdb library",
-    ),
+    ("docs/postgresql.md", "createdb", "createdb library"),
     ("docs/presets.md", "", "cp $FENCES/1.toml ~/.config/gatehouse/presets.toml"),
     (
         "docs/presets.md",

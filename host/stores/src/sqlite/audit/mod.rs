@@ -239,10 +239,6 @@ impl AuditInner {
 #[async_trait]
 impl AuditLog for SqliteAudit {
     fn record(&self, entry: AuditEntry) {
-        if entry.is_refusal() && self.inner.free_space.is_low(self.inner.db.path()) {
-            lock(&self.inner.queue).lost += 1;
-            return;
-        }
         self.inner.push(entry, None);
         // Without a runtime, the entry waits for the next flush.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
@@ -256,6 +252,13 @@ impl AuditLog for SqliteAudit {
             // The log reports a failure, and the entries wait for the next attempt.
             let _ignored = inner.write_all().await;
         });
+    }
+
+    fn record_refusal(&self, entry: AuditEntry) {
+        match self.inner.free_space.is_low(self.inner.db.path()) {
+            true => lock(&self.inner.queue).lost += 1,
+            false => self.record(entry),
+        }
     }
 
     async fn commit(&self, entry: AuditEntry) -> Result<(), Fault> {

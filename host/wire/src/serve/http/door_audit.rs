@@ -38,7 +38,7 @@ impl DoorAudit {
         };
         let unknown = Principal::Named(UNKNOWN.into());
         let entry = AuditEntry::event(AuditKind::Refusal, principal.unwrap_or(&unknown), "denied", &details);
-        log.record(AuditEntry { address: Some(peer.ip()), ..entry });
+        log.record_refusal(AuditEntry { address: Some(peer.ip()), ..entry });
     }
 
     pub(super) fn record_sign_in(&self, principal: &Principal, peer: SocketAddr, server: &str) {
