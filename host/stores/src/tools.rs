@@ -112,7 +112,8 @@ impl ToolCatalogStore {
         Ok(snapshot)
     }
 
-    /// Returns the similarity of each tool to a question, by position, and a note if the model failed.
+    /// Returns the similarity of each tool to a question, by position, and a note if the model failed. Waits for vectors
+    /// of new tools, at most [`MAX_VECTOR_WAIT`].
     async fn cosines(
         &self,
         snapshot: &ToolSnapshot,
@@ -120,16 +121,17 @@ impl ToolCatalogStore {
     ) -> Result<(Vec<Option<f32>>, Option<String>), Fault> {
         let (vector, reason) = self.embedding.embed_question(question).await;
         let Some(vector) = vector else { return Ok((Vec::new(), reason)) };
-        let (near, without) = self.store.cosines(vector).await?;
+        let (mut near, without) = self.store.cosines(vector.clone()).await?;
+        if without > 0 {
+            // A server was just listed, or another process ended before it had embedded its tools.
+            self.embedding.wait_for_vectors(MAX_VECTOR_WAIT).await;
+            (near, _) = self.store.cosines(vector).await?;
+        }
         let mut cosines = vec![None; snapshot.rows.len()];
         for (number, cosine) in near {
             if let Some(position) = snapshot.positions.get(&number) {
                 cosines[*position] = Some(cosine);
             }
-        }
-        if without > 0 {
-            // Another process may have stored these tools.
-            self.embedding.wake();
         }
         Ok((cosines, reason))
     }
@@ -240,6 +242,9 @@ impl TextSource for ToolTexts {
         Ok(specs.into_iter().map(|spec| spec.map(|spec| embedded_tool(&spec))).collect())
     }
 }
+
+/// Limit for the wait of a search for vectors of tools that are new.
+const MAX_VECTOR_WAIT: Duration = Duration::from_secs(2);
 
 /// Age at which the cache checks for changes by other processes, too short to notice after an approval in a shell.
 const CACHE_TTL: Duration = Duration::from_millis(500);

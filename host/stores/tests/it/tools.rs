@@ -242,3 +242,15 @@ async fn a_weaker_promise_counts_after_it_is_approved_and_survives_a_gap_in_the_
     assert_eq!(effect().await, Effect::ExternalExec, "a stricter effect counts immediately");
     book.forget("files").await.unwrap();
 }
+
+/// A command stores the tools of a server and ends before they have vectors. The next one still searches by meaning.
+#[tokio::test]
+async fn the_first_search_after_a_listing_waits_for_vectors() {
+    let place = Place::new();
+    let bake = vec![tool("bake", "Make a loaf in an oven.", json!({}))];
+    place.open().put(listing("kitchen", bake, ChangePolicy::Warn), false).await.unwrap();
+    let model = crate::embedder::TestEmbedder::new("test", 64);
+    let database = place.dir.path().join("state/tools.db");
+    let book = ToolCatalogStore::sqlite(database, Arc::clone(&place.clock) as _, Some(model));
+    assert_eq!(names(&search(&book, "bread", |_| true).await), ["bake"]);
+}
