@@ -1,5 +1,6 @@
 //! Several people on one host: what one may do and owns, no other can see, use or end.
 
+mod crowd;
 mod exposure;
 mod recipe;
 

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
     sync::Arc,
 };
 
@@ -116,6 +117,7 @@ impl HostAuthenticator {
         &self,
         token: &str,
         resource: ProtectedResource<'_>,
+        client: IpAddr,
     ) -> Result<Arc<Caller>, AuthRefusal> {
         let digest = Sha256::digest(token).into();
         // The cache counts time that stops while the machine sleeps, so also look at the clock.
@@ -126,7 +128,9 @@ impl HostAuthenticator {
         let verified = match self.cache.fresh(&digest).filter(is_current) {
             Some(verified) => verified,
             None => {
-                let checked = self.issuers.verify(token, &digest, self.cache.knows(&digest)).await;
+                // A token that was valid before is not one that a stranger made up.
+                let stranger = (!self.cache.knows(&digest)).then_some(client);
+                let checked = self.issuers.verify(token, &digest, stranger).await;
                 let verified = checked.inspect_err(|refusal| {
                     if !matches!(refusal, AuthRefusal::Unavailable(_)) {
                         self.cache.remove(&digest);
@@ -146,6 +150,7 @@ impl Authenticator for HostAuthenticator {
         &self,
         token: &str,
         resource: ProtectedResource<'_>,
+        client: IpAddr,
     ) -> Result<Arc<Caller>, AuthRefusal> {
         if token.len() > MAX_TOKEN {
             return Err(AuthRefusal::Invalid("the token is too long".into()));
@@ -156,7 +161,7 @@ impl Authenticator for HostAuthenticator {
         if self.issuers.is_empty() {
             return Err(AuthRefusal::Invalid("unknown token".into()));
         }
-        self.access_token(token, resource).await
+        self.access_token(token, resource, client).await
     }
 
     fn metadata(&self) -> Option<&ResourceMetadata> {

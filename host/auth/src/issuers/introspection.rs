@@ -1,14 +1,19 @@
 //! Opaque tokens, verified by asking their issuer (RFC 7662).
 //!
 //! Anyone can send made-up tokens, and each costs the issuer a request. Tokens that were not valid before therefore
-//! share few slots and a budget; tokens that must be checked again have slots of their own.
+//! share few slots, and each address has a budget of them; tokens that must be checked again have slots of their own.
 
 use std::{
+    collections::HashMap,
+    net::{IpAddr, Ipv6Addr},
     sync::{Arc, Mutex},
     time::Duration,
 };
 
-use gatehouse_core::{Fault, lock, names::quoted, ports::auth::AuthRefusal, single_flight::SingleFlight};
+use gatehouse_core::{
+    Fault, Principal, fair_semaphore::FairSemaphore, lock, names::quoted, ports::auth::AuthRefusal,
+    single_flight::SingleFlight,
+};
 use serde_json::{Map, Value};
 use tokio::{
     sync::Semaphore,
@@ -21,13 +26,16 @@ use crate::{IntrospectionSettings, token_cache::TokenDigest};
 /// Concurrent requests about tokens that were valid before.
 const KNOWN_SLOTS: usize = 8;
 
-/// Concurrent requests about other tokens.
+/// Concurrent requests about other tokens, shared by addresses.
 const NEW_SLOTS: usize = 4;
 
-/// Requests about other tokens in [`BUDGET_TIME`].
+/// Requests about other tokens from one address in [`BUDGET_TIME`].
 const NEW_BUDGET: u32 = 100;
 
 const BUDGET_TIME: Duration = Duration::from_secs(10);
+
+/// Addresses whose budgets are kept. More start again from full budgets.
+const MAX_ADDRESSES: usize = 4_096;
 
 const MAX_WAIT: Duration = Duration::from_secs(5);
 
@@ -39,23 +47,42 @@ pub(super) struct Introspector {
     settings: IntrospectionSettings,
     http: Arc<IssuerHttp>,
     known: Semaphore,
-    new: Semaphore,
-    budget: Mutex<RequestBudget>,
+    new: FairSemaphore,
+    budgets: Mutex<RequestBudgets>,
 }
 
+/// Budgets of addresses.
 #[derive(Default)]
+struct RequestBudgets(HashMap<IpAddr, RequestBudget>);
+
 struct RequestBudget {
-    began: Option<Instant>,
+    began: Instant,
     used: u32,
 }
 
-impl RequestBudget {
-    fn take(&mut self) -> bool {
-        if self.began.is_none_or(|began| began.elapsed() >= BUDGET_TIME) {
-            *self = Self { began: Some(Instant::now()), used: 0 };
+impl RequestBudgets {
+    fn take(&mut self, client: IpAddr) -> bool {
+        if self.0.len() >= MAX_ADDRESSES && !self.0.contains_key(&client) {
+            self.0.retain(|_, budget| budget.began.elapsed() < BUDGET_TIME);
+            if self.0.len() >= MAX_ADDRESSES {
+                self.0.clear();
+            }
         }
-        self.used += 1;
-        self.used <= NEW_BUDGET
+        let full = || RequestBudget { began: Instant::now(), used: 0 };
+        let budget = self.0.entry(client).or_insert_with(full);
+        if budget.began.elapsed() >= BUDGET_TIME {
+            *budget = full();
+        }
+        budget.used += 1;
+        budget.used <= NEW_BUDGET
+    }
+}
+
+/// Returns the address that has a budget: of IPv6 the first 64 bits, because a client chooses the others.
+fn budget_address(client: IpAddr) -> IpAddr {
+    match client.to_canonical() {
+        IpAddr::V6(address) => Ipv6Addr::from(u128::from(address) >> 64 << 64).into(),
+        address @ IpAddr::V4(_) => address,
     }
 }
 
@@ -67,8 +94,8 @@ impl Introspector {
             settings,
             http,
             known: Semaphore::new(KNOWN_SLOTS),
-            new: Semaphore::new(NEW_SLOTS),
-            budget: Mutex::default(),
+            new: FairSemaphore::new(NEW_SLOTS),
+            budgets: Mutex::default(),
         }
     }
 
@@ -77,20 +104,32 @@ impl Introspector {
         self: &Arc<Self>,
         token: &str,
         digest: &TokenDigest,
-        was_valid: bool,
+        stranger: Option<IpAddr>,
     ) -> IntrospectionResult {
         let (this, token) = (Arc::clone(self), token.to_owned());
-        self.flights.run(*digest, || async move { this.introspect_alone(&token, was_valid).await }).await
+        self.flights.run(*digest, || async move { this.introspect_alone(&token, stranger).await }).await
     }
 
-    async fn introspect_alone(&self, token: &str, was_valid: bool) -> IntrospectionResult {
+    async fn introspect_alone(&self, token: &str, stranger: Option<IpAddr>) -> IntrospectionResult {
         let busy = || AuthRefusal::Unavailable(format!("issuer '{}' is busy; try again later", self.issuer));
-        if !was_valid && !lock(&self.budget).take() {
-            return Err(busy());
-        }
-        let slots = if was_valid { &self.known } else { &self.new };
-        let _slot = timeout(MAX_WAIT, slots.acquire()).await.map_err(|_| busy())?.map_err(|_| busy())?;
-        self.request(token).await.map_err(|fault| {
+        let answer = match stranger.map(budget_address) {
+            Some(address) => {
+                if !lock(&self.budgets).take(address) {
+                    return Err(busy());
+                }
+                let sharer = Principal::Named(address.to_string().into());
+                let user = Arc::from("introspection");
+                let slot = self.new.acquire(&sharer, &user);
+                let _slot = timeout(MAX_WAIT, slot).await.map_err(|_| busy())?;
+                self.request(token).await
+            }
+            None => {
+                let slot = timeout(MAX_WAIT, self.known.acquire()).await.map_err(|_| busy())?;
+                let _slot = slot.map_err(|_| busy())?;
+                self.request(token).await
+            }
+        };
+        answer.map_err(|fault| {
             let name = &self.issuer;
             tracing::warn!("cannot introspect a token of issuer '{name}': {}", fault.in_one_line());
             AuthRefusal::Unavailable(format!("issuer '{name}' cannot check the token now; try again later"))
@@ -114,11 +153,14 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn the_budget_is_full_again_after_a_while() {
-        let mut budget = RequestBudget::default();
-        assert!((0..NEW_BUDGET).all(|_| budget.take()));
-        assert!(!budget.take());
+    async fn each_address_has_a_budget_that_is_full_again_after_a_while() {
+        let mut budgets = RequestBudgets::default();
+        let [greedy, neighbour, other] = ["2001:db8::1", "2001:db8::ffff:2", "2001:db8:0:1::1"]
+            .map(|text| budget_address(text.parse().expect("an address")));
+        assert_eq!(greedy, neighbour, "one network is one client");
+        assert!((0..NEW_BUDGET).all(|_| budgets.take(greedy)));
+        assert!(!budgets.take(neighbour) && budgets.take(other));
         tokio::time::advance(BUDGET_TIME).await;
-        assert!(budget.take());
+        assert!(budgets.take(greedy));
     }
 }

@@ -9,7 +9,7 @@ mod introspection;
 mod issuer_keys;
 mod key_set;
 
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use gatehouse_core::ports::{
@@ -69,17 +69,17 @@ impl IssuerList {
         self.issuers.is_empty()
     }
 
-    /// Verifies a token. `was_valid` is true if it was valid before.
+    /// Verifies a token. `stranger` is the address of the client, or `None` if the token was valid before.
     pub(crate) async fn verify(
         &self,
         token: &str,
         digest: &TokenDigest,
-        was_valid: bool,
+        stranger: Option<IpAddr>,
     ) -> Result<VerifiedToken, AuthRefusal> {
         if has_jwt_header(token) {
             self.verify_jwt(token, digest).await
         } else {
-            self.introspect(token, digest, was_valid).await
+            self.introspect(token, digest, stranger).await
         }
     }
 
@@ -126,7 +126,7 @@ impl IssuerList {
         &self,
         token: &str,
         digest: &TokenDigest,
-        was_valid: bool,
+        stranger: Option<IpAddr>,
     ) -> Result<VerifiedToken, AuthRefusal> {
         let unknown = || invalid("unknown token");
         let is_text = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte);
@@ -136,7 +136,7 @@ impl IssuerList {
         let introspected =
             self.issuers.iter().find_map(|issuer| Some((issuer, issuer.introspector.as_ref()?)));
         let (issuer, introspector) = introspected.ok_or_else(unknown)?;
-        let claims = introspector.introspect(token, digest, was_valid).await?.ok_or_else(unknown)?;
+        let claims = introspector.introspect(token, digest, stranger).await?.ok_or_else(unknown)?;
         let claims = TokenClaims::from_introspection((*claims).clone());
         claims.verify(&issuer.settings, digest, self.clock.now_ms())
     }

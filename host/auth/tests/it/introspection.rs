@@ -90,6 +90,12 @@ async fn made_up_tokens_cannot_flood_the_issuer() {
         );
     }
     assert_eq!((issuer.requests("/introspect"), busy), (100, 51));
+    // Another client has a budget of its own.
+    let other = [192, 0, 2, 7].into();
+    assert_eq!(
+        issuer.verify_from("made-up", other).await.err(),
+        Some(AuthRefusal::Invalid("unknown token".into()))
+    );
     // A token that was valid before is still checked.
     answer(&issuer, json!({}));
     advance(Duration::from_secs(60)).await;

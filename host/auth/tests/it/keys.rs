@@ -14,7 +14,7 @@ use gatehouse_core::{
     },
 };
 
-use crate::support::{FakeClock, MemoryKeys, NOON};
+use crate::support::{FakeClock, LOCAL, MemoryKeys, NOON};
 
 const SOON: Duration = Duration::from_millis(750);
 
@@ -33,7 +33,7 @@ impl Host {
     }
 
     async fn verify(&self, token: &str) -> Result<Arc<Caller>, AuthRefusal> {
-        self.host.authenticate(token, ProtectedResource::Preset("dev")).await
+        self.host.authenticate(token, ProtectedResource::Preset("dev"), LOCAL).await
     }
 
     async fn is_unknown(&self, token: &str) -> bool {

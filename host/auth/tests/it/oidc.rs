@@ -23,7 +23,7 @@ use tokio::{
     process::{Child, ChildStdin, ChildStdout, Command},
 };
 
-use crate::support::{BASE, FakeClock, MemoryKeys, advance};
+use crate::support::{BASE, FakeClock, LOCAL, MemoryKeys, advance};
 
 const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/servers/oidc.mjs");
 
@@ -105,7 +105,7 @@ fn text<'a>(tokens: &'a Value, name: &str) -> &'a str {
 }
 
 async fn refusal(host: &HostAuthenticator, token: &str, resource: ProtectedResource<'_>) -> String {
-    match host.authenticate(token, resource).await {
+    match host.authenticate(token, resource, LOCAL).await {
         Err(AuthRefusal::Invalid(reason)) => reason,
         other => panic!("{other:?}"),
     }
@@ -117,7 +117,7 @@ async fn a_user_signs_in_and_refreshes() {
     let host = provider.host(|_| {});
     let tokens = provider.sign_in("/mcp", "tools.read").await;
     let token = text(&tokens, "access_token");
-    let caller = host.authenticate(token, ProtectedResource::Default).await.expect("a caller");
+    let caller = host.authenticate(token, ProtectedResource::Default, LOCAL).await.expect("a caller");
     assert_eq!((caller.principal.as_str(), caller.effect), ("corp:ada", Some(Effect::ReadOnly)));
     assert_eq!(caller.groups, ["dev".into()]);
     let other = ProtectedResource::Preset("dev");
@@ -132,7 +132,7 @@ async fn a_user_signs_in_and_refreshes() {
     let refresh = json!({"refresh": tokens["refresh_token"], "resource": format!("{BASE}/mcp")});
     let renewed = provider.ask(refresh).await;
     assert_ne!(text(&renewed, "access_token"), token);
-    let again = host.authenticate(text(&renewed, "access_token"), ProtectedResource::Default).await;
+    let again = host.authenticate(text(&renewed, "access_token"), ProtectedResource::Default, LOCAL).await;
     assert_eq!(again.expect("a caller").principal, caller.principal);
 }
 
@@ -143,7 +143,7 @@ async fn a_new_key_of_the_provider_is_fetched() {
     let path = "/mcp/p/dev";
     let old = provider.sign_in(path, "tools.write").await;
     let preset = ProtectedResource::Preset("dev");
-    assert!(host.authenticate(text(&old, "access_token"), preset).await.is_ok());
+    assert!(host.authenticate(text(&old, "access_token"), preset, LOCAL).await.is_ok());
     provider.ask(json!({"rotate": true})).await;
     let new = provider.sign_in(path, "tools.write").await;
     assert_eq!(
@@ -152,7 +152,7 @@ async fn a_new_key_of_the_provider_is_fetched() {
     );
     advance(Duration::from_secs(60)).await;
     for tokens in [&new, &old] {
-        let caller = host.authenticate(text(tokens, "access_token"), preset).await.expect("a caller");
+        let caller = host.authenticate(text(tokens, "access_token"), preset, LOCAL).await.expect("a caller");
         assert_eq!(caller.effect, Some(Effect::Mutating));
     }
 }
@@ -164,11 +164,11 @@ async fn an_opaque_token_is_revoked() {
     let tokens = provider.sign_in("/mcp/p/opaque", "tools.read").await;
     let (token, preset) = (text(&tokens, "access_token"), ProtectedResource::Preset("opaque"));
     assert!(!token.contains('.'));
-    let caller = host.authenticate(token, preset).await.expect("a caller");
+    let caller = host.authenticate(token, preset, LOCAL).await.expect("a caller");
     assert_eq!((caller.principal.as_str(), caller.effect), ("corp:ada", Some(Effect::ReadOnly)));
     assert_eq!(refusal(&host, token, ProtectedResource::Default).await, "the token is for another audience");
     provider.ask(json!({"revoke": token})).await;
-    assert!(host.authenticate(token, preset).await.is_ok(), "it is checked once a minute");
+    assert!(host.authenticate(token, preset, LOCAL).await.is_ok(), "it is checked once a minute");
     advance(Duration::from_secs(60)).await;
     assert_eq!(refusal(&host, token, preset).await, "unknown token");
 }
@@ -188,11 +188,11 @@ async fn the_provider_alone_does_not_decide() {
         issuer.scopes.remove("tools.read");
     });
     assert_eq!(
-        scopes.authenticate(token, resource).await.map(drop),
+        scopes.authenticate(token, resource, LOCAL).await.map(drop),
         Err(AuthRefusal::InsufficientScope(vec!["tools.write".into()]))
     );
     // Tokens work for five minutes, and clocks may differ by one.
-    assert!(provider.host(|_| {}).authenticate(token, resource).await.is_ok());
+    assert!(provider.host(|_| {}).authenticate(token, resource, LOCAL).await.is_ok());
     let clock = FakeClock::at_system_time();
     clock.advance(Duration::from_secs(360));
     let late = provider.host_at(clock, |_| {});

@@ -4,6 +4,7 @@
 
 use std::{
     collections::BTreeMap,
+    net::{IpAddr, Ipv4Addr},
     sync::{
         Arc, Mutex,
         atomic::{AtomicU64, Ordering},
@@ -35,6 +36,9 @@ use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
 };
+
+/// Address of most clients.
+pub(crate) const LOCAL: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 pub(crate) const BASE: &str = "https://tools.example";
 
@@ -312,7 +316,11 @@ impl Issuer {
     }
 
     pub(crate) async fn verify(&self, token: &str) -> Result<Arc<Caller>, AuthRefusal> {
-        self.host.authenticate(token, ProtectedResource::Default).await
+        self.verify_from(token, LOCAL).await
+    }
+
+    pub(crate) async fn verify_from(&self, token: &str, client: IpAddr) -> Result<Arc<Caller>, AuthRefusal> {
+        self.host.authenticate(token, ProtectedResource::Default, client).await
     }
 
     /// Returns the reason that a token is refused.

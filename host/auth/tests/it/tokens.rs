@@ -11,7 +11,7 @@ use gatehouse_core::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{BASE, Issuer, NOON, Signer, advance};
+use crate::support::{BASE, Issuer, LOCAL, NOON, Signer, advance};
 
 #[tokio::test]
 async fn a_token_names_its_caller() {
@@ -54,7 +54,7 @@ async fn a_token_opens_the_resource_of_its_audience() {
         for resource in
             [ProtectedResource::Default, ProtectedResource::Preset("dev"), ProtectedResource::Preset("a b")]
         {
-            if issuer.host.authenticate(&token, resource).await.is_ok() {
+            if issuer.host.authenticate(&token, resource, LOCAL).await.is_ok() {
                 opened.push(resource.path());
             }
         }

@@ -1,6 +1,6 @@
 //! Verification of bearer tokens.
 
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
 
 use async_trait::async_trait;
 
@@ -56,11 +56,12 @@ pub struct ResourceMetadata {
 #[async_trait]
 pub trait Authenticator: Send + Sync {
     /// Returns the caller whose token this is. The same token gives the same `Arc` for some time, so that others can
-    /// keep facts about it.
+    /// keep facts about it. `client` is the address of the client, for limits.
     async fn authenticate(
         &self,
         token: &str,
         resource: ProtectedResource<'_>,
+        client: IpAddr,
     ) -> Result<Arc<Caller>, AuthRefusal>;
 
     /// Returns the metadata for clients that sign in. `None` if no issuer is configured.

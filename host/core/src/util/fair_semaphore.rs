@@ -25,17 +25,18 @@ const MAX_IDLE_SHARERS: usize = 256;
 #[derive(Clone)]
 pub struct FairSemaphore(Arc<Mutex<SemaphoreState>>);
 
-/// A permit, released on drop.
+/// Some permits, released on drop.
 pub struct FairPermit {
     semaphore: FairSemaphore,
     claim: FairClaim,
 }
 
-/// The sharer of a permit, and the gate it is for.
+/// The sharer of permits, the gate they are for, and their number.
 #[derive(Clone)]
 struct FairClaim {
     sharer: SharerKey,
     gate: Arc<str>,
+    permits: usize,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -68,16 +69,21 @@ struct SharerQueue {
 #[derive(Default)]
 struct GateQueue {
     held: usize,
-    waiting: VecDeque<oneshot::Sender<FairPermit>>,
+    waiting: VecDeque<FairWaiter>,
+}
+
+struct FairWaiter {
+    permits: usize,
+    grant: oneshot::Sender<FairPermit>,
 }
 
 impl FairClaim {
-    fn new(principal: &Principal, gate: &Arc<str>) -> Self {
+    fn new(principal: &Principal, gate: &Arc<str>, permits: usize) -> Self {
         let sharer = match principal {
             Principal::Local => SharerKey::Gate(Arc::clone(gate)),
             Principal::Named(name) => SharerKey::Principal(Arc::clone(name)),
         };
-        Self { sharer, gate: Arc::clone(gate) }
+        Self { sharer, gate: Arc::clone(gate), permits }
     }
 }
 
@@ -103,7 +109,12 @@ impl FairSemaphore {
 
     /// Waits for a permit for work of a gate that a principal caused. To stop waiting, drop the future.
     pub async fn acquire(&self, principal: &Principal, gate: &Arc<str>) -> FairPermit {
-        let claim = FairClaim::new(principal, gate);
+        self.acquire_many(principal, gate, 1).await
+    }
+
+    /// Waits for several permits together, as [`acquire`](Self::acquire) does for one.
+    pub async fn acquire_many(&self, principal: &Principal, gate: &Arc<str>, permits: usize) -> FairPermit {
+        let claim = FairClaim::new(principal, gate, permits);
         loop {
             let waiting = {
                 let mut state = self.lock();
@@ -136,9 +147,9 @@ impl FairSemaphore {
     fn grant_free(&self) {
         loop {
             let next = self.lock().next();
-            let Some((claim, waiting)) = next else { return };
+            let Some((claim, grant)) = next else { return };
             // Outside the lock: if the receiver is gone, dropping the permit locks again.
-            drop(waiting.send(self.permit(claim)));
+            drop(grant.send(self.permit(claim)));
         }
     }
 }
@@ -168,18 +179,18 @@ impl SharerQueue {
         self.gates.entry(Arc::clone(name)).or_default()
     }
 
-    /// Takes the next waiter of a gate that `admits` accepts, by the permits that the gate holds.
-    fn next(&mut self, admits: impl Fn(usize) -> bool) -> Option<(Arc<str>, oneshot::Sender<FairPermit>)> {
+    /// Takes the next waiter of a gate that `admits` accepts, by the permits that the gate holds and those it wants.
+    fn next(&mut self, admits: impl Fn(usize, usize) -> bool) -> Option<(Arc<str>, FairWaiter)> {
         for _ in 0..self.round_robin.len() {
             let name = self.round_robin.pop_front()?;
             let Some(gate) = self.gates.get_mut(&name) else { continue };
-            gate.waiting.retain(|waiting| !waiting.is_closed());
-            let granted = if admits(gate.held) { gate.waiting.pop_front() } else { None };
+            gate.waiting.retain(|waiter| !waiter.grant.is_closed());
+            let granted = gate.waiting.pop_front_if(|waiter| admits(gate.held, waiter.permits));
             if !gate.waiting.is_empty() {
                 self.round_robin.push_back(Arc::clone(&name));
             }
-            if let Some(waiting) = granted {
-                return Some((name, waiting));
+            if let Some(waiter) = granted {
+                return Some((name, waiter));
             }
         }
         None
@@ -195,16 +206,17 @@ struct ShareLimits {
 }
 
 impl ShareLimits {
-    /// Returns true if a sharer with `held` permits may get one more for a gate that has `of_gate` of them.
-    fn have_room(self, sharer: &SharerKey, held: usize, of_gate: usize) -> bool {
+    /// Returns true if a sharer with `held` permits may get `wanted` more for a gate that has `of_gate` of them.
+    fn have_room(self, sharer: &SharerKey, held: usize, of_gate: usize, wanted: usize) -> bool {
         let Self { free, max_per_sharer, weight } = self;
+        let after = held + wanted;
         let is_within_share = match sharer {
             SharerKey::Gate(_) if weight > 1 => true,
-            SharerKey::Gate(_) => held < free,
-            SharerKey::Principal(_) if weight > 1 => held < free.saturating_mul(weight),
-            SharerKey::Principal(_) => held < free && of_gate <= free - held,
+            SharerKey::Gate(_) => after <= free,
+            SharerKey::Principal(_) if weight > 1 => after <= free.saturating_mul(weight),
+            SharerKey::Principal(_) => after <= free && of_gate <= free - held,
         };
-        free > 0 && held < max_per_sharer && is_within_share
+        wanted <= free && after <= max_per_sharer && is_within_share
     }
 }
 
@@ -217,7 +229,7 @@ impl SemaphoreState {
         let sharer = self.sharers.get(&claim.sharer);
         let held = sharer.map_or(0, |sharer| sharer.held);
         let of_gate = sharer.and_then(|sharer| sharer.gates.get(&claim.gate)).map_or(0, |gate| gate.held);
-        self.limits().have_room(&claim.sharer, held, of_gate)
+        self.limits().have_room(&claim.sharer, held, of_gate, claim.permits)
     }
 
     fn sharer(&mut self, key: &SharerKey) -> &mut SharerQueue {
@@ -229,18 +241,18 @@ impl SemaphoreState {
 
     fn grant(&mut self, claim: &FairClaim) {
         let sharer = self.sharer(&claim.sharer);
-        sharer.held += 1;
-        sharer.gate(&claim.gate).held += 1;
-        self.free -= 1;
+        sharer.held += claim.permits;
+        sharer.gate(&claim.gate).held += claim.permits;
+        self.free -= claim.permits;
     }
 
     fn queue(&mut self, claim: &FairClaim) -> oneshot::Receiver<FairPermit> {
-        let (sender, receiver) = oneshot::channel();
+        let (grant, receiver) = oneshot::channel();
         let sharer = self.sharer(&claim.sharer);
         let gate = sharer.gate(&claim.gate);
         // Waiters that gave up must not pile up.
-        gate.waiting.retain(|waiting| !waiting.is_closed());
-        gate.waiting.push_back(sender);
+        gate.waiting.retain(|waiter| !waiter.grant.is_closed());
+        gate.waiting.push_back(FairWaiter { permits: claim.permits, grant });
         if !sharer.round_robin.contains(&claim.gate) {
             sharer.round_robin.push_back(Arc::clone(&claim.gate));
         }
@@ -252,10 +264,10 @@ impl SemaphoreState {
 
     fn release(&mut self, claim: &FairClaim) {
         if let Some(sharer) = self.sharers.get_mut(&claim.sharer) {
-            sharer.held = sharer.held.saturating_sub(1);
+            sharer.held = sharer.held.saturating_sub(claim.permits);
             let gate = sharer.gate(&claim.gate);
-            gate.held = gate.held.saturating_sub(1);
-            self.free += 1;
+            gate.held = gate.held.saturating_sub(claim.permits);
+            self.free += claim.permits;
         }
     }
 
@@ -266,14 +278,14 @@ impl SemaphoreState {
             let key = self.round_robin.pop_front()?;
             let Some(sharer) = self.sharers.get_mut(&key) else { continue };
             let held = sharer.held;
-            let granted = sharer.next(|of_gate| limits.have_room(&key, held, of_gate));
+            let granted = sharer.next(|of_gate, wanted| limits.have_room(&key, held, of_gate, wanted));
             if !sharer.round_robin.is_empty() {
                 self.round_robin.push_back(key.clone());
             }
-            if let Some((gate, waiting)) = granted {
-                let claim = FairClaim { sharer: key, gate };
+            if let Some((gate, FairWaiter { permits, grant })) = granted {
+                let claim = FairClaim { sharer: key, gate, permits };
                 self.grant(&claim);
-                return Some((claim, waiting));
+                return Some((claim, grant));
             }
         }
         None

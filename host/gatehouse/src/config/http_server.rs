@@ -1,7 +1,7 @@
 //! `[http]`, validated. The default number of connections reserves descriptors for databases, gates' files and reloads.
 
 use gatehouse_sandbox::parse_duration;
-use gatehouse_wire::serve::{HostName, HttpSettings, MAX_CONNECTIONS, SettingError, WebOrigin};
+use gatehouse_wire::serve::{HostName, HttpSettings, MAX_CONNECTIONS, SettingError, WebOrigin, parse_proxy};
 
 use super::{ConfigError, ConfigText, TextValue, raw::HttpServer};
 
@@ -16,6 +16,7 @@ pub(super) fn validate(text: &ConfigText, raw: &HttpServer) -> Result<HttpSettin
     let mut settings = HttpSettings { connections: connections(open_files), ..HttpSettings::default() };
     settings.hosts = all(text, &raw.allowed_hosts, HostName::parse)?;
     settings.origins = all(text, &raw.allowed_origins, WebOrigin::parse)?;
+    settings.trusted_proxies = all(text, &raw.trusted_proxies, parse_proxy)?;
     if let Some(connections) = &raw.connections {
         settings = text.at(connections, settings.with_connections(**connections))?;
     }
@@ -41,11 +42,11 @@ fn all<T>(
     values.iter().map(|value| text.at(value, parse(value))).collect()
 }
 
-/// Returns the default number of connections: half of a low open-file limit, all but the reserve of a high one. `None`
-/// is unlimited.
+/// Returns the default number of connections: four fifths of half a low open-file limit, or of all but the reserve of a
+/// high one. The last fifth is for connections that wait for a place. `None` is unlimited.
 fn connections(open_files: Option<u64>) -> usize {
     let connections_for =
-        |files: u64| files.saturating_sub(RESERVED_DESCRIPTORS.min(files / 2)).max(MIN_CONNECTIONS);
+        |files: u64| (files.saturating_sub(RESERVED_DESCRIPTORS.min(files / 2)) / 5 * 4).max(MIN_CONNECTIONS);
     let limit =
         open_files.map_or(usize::MAX, |files| usize::try_from(connections_for(files)).unwrap_or(usize::MAX));
     limit.min(MAX_CONNECTIONS)
@@ -60,8 +61,8 @@ mod tests {
 
     #[test]
     fn connections_leave_descriptors_for_everything_else() {
-        assert_eq!(connections(Some(1_024)), 768);
-        assert_eq!(connections(Some(256)), 128);
+        assert_eq!(connections(Some(1_024)), 612);
+        assert_eq!(connections(Some(256)), 100);
         assert_eq!(connections(Some(10)), 8);
         assert_eq!(connections(Some(1 << 20)), 1_000);
         assert_eq!(connections(None), 1_000);
@@ -87,6 +88,7 @@ mod tests {
         let cases = [
             ("allowed_hosts = [\"a/b\"]", ":2:18: invalid host 'a/b'"),
             ("allowed_origins = [\"*\"]", ":2:20: invalid origin '*'"),
+            ("trusted_proxies = [\"10.0.0.0/33\"]", ":2:20: invalid proxy '10.0.0.0/33'"),
             ("connections = 2", ":2:15: connections must be 8 to 65536"),
             ("body_timeout = \"1 ms\"", ":2:16: body_timeout must be 100 ms to 600 s"),
             ("write_timeout = \"soon\"", ":2:17: invalid duration 'soon'"),

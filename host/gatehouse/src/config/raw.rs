@@ -96,6 +96,9 @@ pub(crate) struct HttpServer {
     pub(crate) allowed_hosts: Vec<TextValue<String>>,
     /// Web origins that may call, as "scheme://host[:port]". They get CORS headers; all others are refused.
     pub(crate) allowed_origins: Vec<TextValue<String>>,
+    /// Addresses or networks of proxies whose header X-Forwarded-For names the client, for the audit and for limits:
+    /// "10.0.0.7" or "10.0.0.0/8".
+    pub(crate) trusted_proxies: Vec<TextValue<String>>,
     /// Maximum concurrent connections, 8 to 65536. Default: depends on the open-file limit, at most 1000.
     pub(crate) connections: Option<TextValue<usize>>,
     /// Time limit for request headers, "10 s" by default, at most "10 min".

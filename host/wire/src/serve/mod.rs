@@ -25,7 +25,7 @@ pub use self::caller_views::InstructionsWriter;
 pub use self::client_table::searches_tools;
 pub use self::http::{
     BearerToken, BearerTokenError, BoundServer, Credentials, HostName, HttpError, HttpSettings,
-    MAX_CONNECTIONS, SettingError, WebOrigin, bind,
+    MAX_CONNECTIONS, SettingError, WebOrigin, bind, parse_proxy,
 };
 pub(crate) use json_text::response_id;
 pub use lists::clients::ClientInfo;

@@ -145,3 +145,21 @@ async fn one_principal_leaves_turns_of_a_gate_for_others() {
     }
     assert_eq!(held.len(), 8, "the local user may hold all");
 }
+
+#[tokio::test]
+async fn several_permits_are_granted_at_once_and_within_the_share() {
+    let (memory, user) = (FairSemaphore::new(64), Arc::from("http"));
+    let [greedy, modest] = ["greedy", "modest"].map(|name| Principal::Named(name.into()));
+    let mut held = Vec::new();
+    while let Some(part) = once(pin!(memory.acquire_many(&greedy, &user, 8))).await {
+        held.push(part);
+    }
+    assert_eq!(held.len(), 3, "24 of 64, because 32 would be more than the other 24");
+    let mut waiting = pin!(memory.acquire_many(&greedy, &user, 16));
+    assert!(once(waiting.as_mut()).await.is_none());
+    let other = once(pin!(memory.acquire_many(&modest, &user, 16))).await.expect("free");
+    drop(held);
+    assert!(once(waiting.as_mut()).await.is_some());
+    drop(other);
+    assert!(memory.is_idle());
+}

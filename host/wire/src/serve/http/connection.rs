@@ -6,9 +6,9 @@ use std::{
     time::Duration,
 };
 
-use gatehouse_core::Caller;
-use tokio::{sync::OwnedSemaphorePermit, time::Instant};
-use tokio_util::{sync::CancellationToken, task::task_tracker::TaskTrackerToken};
+use gatehouse_core::Principal;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::{connections::OpenConnections, settings::HttpSettings};
 
@@ -22,7 +22,7 @@ const MIN_STALL_TIME: Duration = Duration::from_secs(2);
 const MIN_IDLE_TIME: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ConnectionPhase {
+pub(super) enum ConnectionPhase {
     /// Waiting for the rest of a request's headers.
     Header,
     Body,
@@ -38,10 +38,12 @@ enum ConnectionPhase {
 struct State {
     phase: ConnectionPhase,
     since: Instant,
+    /// False if it was opened when calls ran on all connections. It serves only probes.
+    has_place: bool,
     /// True if the last read found no data.
     waits: bool,
-    /// True after an authenticated request.
-    known: bool,
+    /// Principal of the last authenticated request.
+    owner: Option<Principal>,
     /// True if the last response announced that the connection closes.
     last: bool,
     /// Response bytes that are not yet written.
@@ -50,21 +52,15 @@ struct State {
     stalled: Option<Instant>,
 }
 
-/// Rank of a connection for eviction if the server is full. The lowest is evicted first.
+/// Rank of a connection for eviction, if another of the same principal needs room. The highest is evicted first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum EvictionRank {
-    /// The client knows that the connection closes.
-    Closing,
-    /// Not authenticated.
-    Unknown,
-    /// No request is active.
-    Idle,
-    Body,
-    Stalled,
-    /// The client reads a stream of changes, which it can resume.
-    Listening,
-    /// Nothing has been read yet.
-    Unread,
+    /// A stream of changes, which the client can resume.
+    Listening(Instant),
+    /// A body is being read.
+    Body(Instant),
+    /// No request is active. The newest goes first.
+    Idle(Instant),
 }
 
 /// A connection, shared by its task, its requests and the connection table.
@@ -77,12 +73,13 @@ pub(super) struct HttpConnection {
 }
 
 impl HttpConnection {
-    pub(super) fn new(peer: SocketAddr, all: Weak<OpenConnections>) -> Self {
+    pub(super) fn new(peer: SocketAddr, has_place: bool, all: Weak<OpenConnections>) -> Self {
         let state = State {
             phase: ConnectionPhase::Header,
             since: Instant::now(),
+            has_place,
             waits: false,
-            known: false,
+            owner: None,
             last: false,
             unsent: 0,
             stalled: None,
@@ -120,6 +117,11 @@ impl HttpConnection {
         let mut state = self.state();
         if state.phase == ConnectionPhase::Flushing {
             state.enter(ConnectionPhase::Idle);
+            let is_over = state.last;
+            drop(state);
+            if let Some(connections) = self.connections().filter(|_| is_over) {
+                connections.notify_waiting();
+            }
         }
     }
 
@@ -129,7 +131,7 @@ impl HttpConnection {
         let unsent = state.unsent;
         drop(state);
         if unsent > MAX_SMALL_REPLY
-            && let Some(connections) = self.all.upgrade()
+            && let Some(connections) = self.connections()
         {
             connections.close_slowest();
         }
@@ -144,32 +146,57 @@ impl HttpConnection {
         self.state().stalled.filter(|_| !self.closing.is_cancelled())
     }
 
-    /// True if the connection can be closed before waiting for others to end.
-    pub(super) fn is_evicted_immediately(&self) -> bool {
-        self.eviction_rank().is_some_and(|(rank, since)| {
-            rank < EvictionRank::Idle || (rank == EvictionRank::Idle && since.elapsed() >= MIN_IDLE_TIME)
-        })
+    /// Returns the principal of the last authenticated request. `None` before the first.
+    pub(super) fn owner(&self) -> Option<Principal> {
+        self.state().owner.clone()
     }
 
-    /// Returns the rank for eviction, and since when. `None` if a call is running or the connection is closing.
-    pub(super) fn eviction_rank(&self) -> Option<(EvictionRank, Instant)> {
+    /// Sets the principal, and returns the one before.
+    pub(super) fn set_owner(&self, principal: &Principal) -> Option<Principal> {
+        self.state().owner.replace(principal.clone())
+    }
+
+    pub(super) fn has_place(&self) -> bool {
+        self.state().has_place
+    }
+
+    pub(super) fn take_place(&self) {
+        self.state().has_place = true;
+    }
+
+    /// True if it has a place and nothing is lost with it: the client knows that it closes, or is not authenticated and
+    /// waits for no answer, or has waited for its authentication too long.
+    pub(super) fn is_dispensable(&self) -> bool {
         let state = self.state();
-        if self.closing.is_cancelled() {
-            return None;
-        }
-        let rank = match state.phase {
-            ConnectionPhase::Idle if state.last => EvictionRank::Closing,
-            _ if !state.known && state.waits => EvictionRank::Unknown,
-            _ if !state.known => EvictionRank::Unread,
-            ConnectionPhase::Header | ConnectionPhase::Idle => EvictionRank::Idle,
-            ConnectionPhase::Body => EvictionRank::Body,
-            ConnectionPhase::Listening => EvictionRank::Listening,
-            ConnectionPhase::Working | ConnectionPhase::Flushing => {
-                let since = state.stalled.filter(|since| since.elapsed() >= MIN_STALL_TIME)?;
-                return Some((EvictionRank::Stalled, since));
+        let is_over = state.last && state.phase == ConnectionPhase::Idle;
+        let is_asking = state.phase != ConnectionPhase::Header && state.since.elapsed() < MIN_IDLE_TIME;
+        state.has_place && (is_over || state.owner.is_none() && state.waits && !is_asking)
+    }
+
+    /// Returns the rank for eviction. `None` if a call is running, its reply is being read, or it ended only just now.
+    pub(super) fn eviction_rank(&self) -> Option<EvictionRank> {
+        let state = self.state();
+        match state.phase {
+            ConnectionPhase::Header | ConnectionPhase::Idle => {
+                (state.since.elapsed() >= MIN_IDLE_TIME).then_some(EvictionRank::Idle(state.since))
             }
-        };
-        Some((rank, state.since))
+            ConnectionPhase::Body => Some(EvictionRank::Body(state.since)),
+            ConnectionPhase::Listening => Some(EvictionRank::Listening(state.since)),
+            ConnectionPhase::Flushing => {
+                let since = state.stalled.filter(|since| since.elapsed() >= MIN_STALL_TIME)?;
+                Some(EvictionRank::Idle(since))
+            }
+            ConnectionPhase::Working => None,
+        }
+    }
+
+    /// True if the client has sent no part of another request.
+    pub(super) fn is_idle(&self) -> bool {
+        let state = self.state();
+        match state.phase {
+            ConnectionPhase::Header => state.waits || state.owner.is_some(),
+            phase => phase == ConnectionPhase::Idle,
+        }
     }
 
     /// Returns the reason to close a connection that exceeded a timeout. Bodies and calls have their own timeouts.
@@ -191,10 +218,18 @@ impl HttpConnection {
         }
     }
 
-    /// Starts a request, which ends when the guard is dropped.
-    pub(super) fn begin_request(self: &Arc<Self>) -> ActiveRequest {
-        self.state().enter(ConnectionPhase::Working);
-        ActiveRequest { connection: Arc::clone(self), _memory: None, running: None, caller: None }
+    pub(super) fn enter(&self, phase: ConnectionPhase) {
+        self.state().enter(phase);
+    }
+
+    /// Records that the response announced the end of the connection.
+    pub(super) fn mark_last(&self) {
+        self.state().last = true;
+    }
+
+    /// Returns the table of this connection. `None` if the server has ended.
+    pub(super) fn connections(&self) -> Option<Arc<OpenConnections>> {
+        self.all.upgrade()
     }
 }
 
@@ -202,57 +237,5 @@ impl State {
     fn enter(&mut self, phase: ConnectionPhase) {
         self.phase = phase;
         self.since = Instant::now();
-    }
-}
-
-/// A request that is being answered, with the resources it holds.
-pub(super) struct ActiveRequest {
-    pub(super) connection: Arc<HttpConnection>,
-    _memory: Option<OwnedSemaphorePermit>,
-    /// Delays shutdown until dropped.
-    running: Option<TaskTrackerToken>,
-    /// `None` before authentication.
-    pub(super) caller: Option<Arc<Caller>>,
-}
-
-impl ActiveRequest {
-    /// Marks the client as authenticated. Unauthenticated ones are evicted first.
-    pub(super) fn mark_admitted(&mut self, caller: Arc<Caller>) {
-        self.connection.state().known = true;
-        self.caller = Some(caller);
-    }
-
-    pub(super) fn track_running(&mut self, token: TaskTrackerToken) {
-        self.running = Some(token);
-    }
-
-    pub(super) fn mark_last(&self) {
-        self.connection.state().last = true;
-    }
-
-    pub(super) fn is_crowded(&self) -> bool {
-        self.connection.all.upgrade().is_some_and(|connections| connections.is_crowded())
-    }
-
-    pub(super) fn enter_body(&self) {
-        self.connection.state().enter(ConnectionPhase::Body);
-    }
-
-    /// Records that the body has been read. `memory` is reserved until the request ends.
-    pub(super) fn enter_working(&mut self, memory: Option<OwnedSemaphorePermit>) {
-        self._memory = memory;
-        self.connection.state().enter(ConnectionPhase::Working);
-    }
-
-    /// Records that the response is a stream of changes. Shutdown does not wait for it.
-    pub(super) fn enter_listening(&mut self) {
-        self.running = None;
-        self.connection.state().enter(ConnectionPhase::Listening);
-    }
-}
-
-impl Drop for ActiveRequest {
-    fn drop(&mut self) {
-        self.connection.state().enter(ConnectionPhase::Flushing);
     }
 }

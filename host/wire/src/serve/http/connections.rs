@@ -1,56 +1,56 @@
-//! Table of open connections. If it is full, unauthenticated connections are evicted first, then idle ones, but never
-//! one with a running call.
+//! Table of open connections. If it is full, the oldest unauthenticated connection is evicted, or one of the principal
+//! with most of them, but never one with a running call.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     net::SocketAddr,
-    sync::{
-        Arc, Mutex, MutexGuard,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
 
+use gatehouse_core::Principal;
 use tokio::{
-    sync::Notify,
-    time::{Instant, timeout},
+    sync::{Notify, Semaphore},
+    time::{Instant, timeout_at},
 };
 
-use super::{
-    connection::{EvictionRank, HttpConnection},
-    settings::HttpSettings,
-};
+use super::{connection::HttpConnection, settings::HttpSettings};
 
 /// Maximum total response bytes to be written. Beyond it, the client that has stalled longest is closed.
 const MAX_UNSENT_BYTES: usize = 256 << 20;
 
 const MAX_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long a new client waits for another to disconnect. Most calls are shorter.
-const MAX_PLACE_WAIT: Duration = Duration::from_millis(100);
+/// Connections beyond the limit and those that wait for a place. They serve probes, so that a balancer sees a host that is
+/// busy, and not one that is dead.
+const PROBE_CONNECTIONS: usize = 32;
+
+/// How long a request waits for a place. Most calls are shorter, and idle connections can be evicted then.
+const MAX_PLACE_WAIT: Duration = Duration::from_secs(1);
+
+/// Share of the connections that can be in use before the fair share of a principal counts.
+const CROWDED_SHARE: (usize, usize) = (7, 8);
+
+/// Returns how many requests may wait for a place. Their connections need file descriptors, too.
+fn max_waiting(connections: usize) -> usize {
+    (connections / 4).clamp(8, 128)
+}
 
 pub(super) struct OpenConnections {
     settings: HttpSettings,
-    open: Mutex<ConnectionTable>,
+    table: Mutex<ConnectionTable>,
+    /// Requests that may wait for a place, see [`max_waiting`].
+    waiting: Semaphore,
     /// Notified when a connection opens or closes.
     changed: Notify,
-    /// True if the last wait for a connection to close timed out, so the next client does not wait.
-    stuck: AtomicBool,
 }
 
 #[derive(Default)]
 struct ConnectionTable {
-    connections: HashMap<u64, Arc<HttpConnection>>,
+    connections: BTreeMap<u64, Arc<HttpConnection>>,
     last: u64,
-}
-
-/// State of the table for one more connection.
-enum Capacity {
-    Free,
-    Soon,
-    /// Connections can be evicted, but waiting for one to end is better.
-    Busy,
-    None,
+    /// Number of connections of each principal.
+    owners: HashMap<Principal, usize>,
 }
 
 /// A connection in the table. Dropping it removes the entry.
@@ -62,86 +62,154 @@ pub(super) struct ConnectionGuard {
 
 impl Drop for ConnectionGuard {
     fn drop(&mut self) {
-        self.all.open().connections.remove(&self.id);
-        self.all.stuck.store(false, Ordering::Relaxed);
+        let mut table = self.all.table();
+        table.connections.remove(&self.id);
+        if let Some(owner) = self.connection.owner() {
+            table.release(&owner);
+        }
+        drop(table);
         self.all.changed.notify_waiters();
+    }
+}
+
+impl ConnectionTable {
+    fn open(&self) -> impl Iterator<Item = &Arc<HttpConnection>> {
+        self.connections.values().filter(|connection| !connection.closing.is_cancelled())
+    }
+
+    /// Finds a place for a connection, if need be at the cost of another. Returns false if there is none.
+    fn find_place(&self, max: usize) -> bool {
+        self.connections.len() < max
+            || self.open().filter(|connection| connection.has_place()).count() < max
+            || self.close_one()
+    }
+
+    /// Finds one of `max` extra connections. Returns false if requests are active on all of them.
+    fn find_extra(&self, max: usize) -> bool {
+        let extra = || self.open().filter(|connection| !connection.has_place());
+        let Some(silent) = extra().find(|connection| connection.is_idle()) else {
+            return extra().count() < max;
+        };
+        if extra().count() >= max {
+            silent.closing.cancel();
+        }
+        true
+    }
+
+    fn release(&mut self, owner: &Principal) {
+        if let Some(held) = self.owners.get_mut(owner) {
+            *held -= 1;
+            if *held == 0 {
+                self.owners.remove(owner);
+            }
+        }
+    }
+
+    /// Closes the oldest unauthenticated connection or, if there is none, one of the principal with most connections: one
+    /// without a request before a stream of changes, and the newest of them. Returns false if calls run on all.
+    fn close_one(&self) -> bool {
+        let dispensable = self.open().find(|connection| connection.is_dispensable());
+        let of_largest = || {
+            let ranked = self.open().filter_map(|connection| {
+                let owned = self.owners.get(&connection.owner()?).copied().unwrap_or_default();
+                Some(((owned, connection.eviction_rank()?), connection))
+            });
+            ranked.max_by_key(|(rank, _)| *rank).map(|(_, connection)| connection)
+        };
+        let Some(evicted) = dispensable.or_else(of_largest) else { return false };
+        tracing::debug!(peer = %evicted.peer, owner = ?evicted.owner(), "closed to make room for another connection");
+        evicted.closing.cancel();
+        true
     }
 }
 
 impl OpenConnections {
     pub(super) fn new(settings: HttpSettings) -> Arc<Self> {
-        Arc::new(Self {
-            settings,
-            open: Mutex::default(),
-            changed: Notify::new(),
-            stuck: AtomicBool::new(false),
-        })
+        let waiting = Semaphore::new(max_waiting(settings.connections));
+        Arc::new(Self { settings, table: Mutex::default(), waiting, changed: Notify::new() })
     }
 
-    fn open(&self) -> MutexGuard<'_, ConnectionTable> {
-        gatehouse_core::lock(&self.open)
+    fn table(&self) -> MutexGuard<'_, ConnectionTable> {
+        gatehouse_core::lock(&self.table)
     }
 
-    /// Adds a connection, and evicts another if the table is full. `None` if all run calls.
-    pub(super) async fn admit(self: &Arc<Self>, peer: SocketAddr) -> Option<ConnectionGuard> {
-        let mut waits = !self.stuck.load(Ordering::Relaxed);
+    /// Adds a connection. If the table is full, closes another or, if calls run on all of them, adds an extra one. `None`
+    /// if requests are active on all extra ones.
+    pub(super) fn admit(self: &Arc<Self>, peer: SocketAddr) -> Option<ConnectionGuard> {
+        let mut table = self.table();
+        let max = self.settings.connections;
+        let has_place = table.find_place(max);
+        if !has_place && !table.find_extra(max_waiting(max) + PROBE_CONNECTIONS) {
+            return None;
+        }
+        table.last += 1;
+        let id = table.last;
+        let connection = Arc::new(HttpConnection::new(peer, has_place, Arc::downgrade(self)));
+        table.connections.insert(id, Arc::clone(&connection));
+        drop(table);
+        self.changed.notify_waiters();
+        Some(ConnectionGuard { id, all: Arc::clone(self), connection })
+    }
+
+    /// Waits until an extra connection gets a place. Returns false if calls go on running on all other connections, or
+    /// too many requests wait.
+    pub(super) async fn wait_for_place(&self, connection: &HttpConnection) -> bool {
+        if connection.has_place() {
+            return true;
+        }
+        let Ok(_waiting) = self.waiting.try_acquire() else { return false };
+        let deadline = Instant::now() + MAX_PLACE_WAIT;
         loop {
             let changed = self.changed.notified();
-            match self.capacity(waits) {
-                Capacity::Free => return Some(self.insert(peer)),
-                Capacity::Soon => changed.await,
-                Capacity::Busy => {
-                    waits = timeout(MAX_PLACE_WAIT, changed).await.is_ok();
-                    self.stuck.store(!waits, Ordering::Relaxed);
+            let is_over = Instant::now() >= deadline;
+            {
+                // The lock keeps two connections from taking one place.
+                let table = self.table();
+                if table.find_place(self.settings.connections) {
+                    connection.take_place();
+                    return true;
                 }
-                Capacity::None => return None,
             }
+            if is_over {
+                return false;
+            }
+            let _ = timeout_at(deadline, changed).await;
         }
     }
 
-    fn insert(self: &Arc<Self>, peer: SocketAddr) -> ConnectionGuard {
-        let mut open = self.open();
-        open.last += 1;
-        let id = open.last;
-        let connection = Arc::new(HttpConnection::new(peer, Arc::downgrade(self)));
-        open.connections.insert(id, Arc::clone(&connection));
-        drop(open);
+    /// Lets waiting requests look for a place again.
+    pub(super) fn notify_waiting(&self) {
         self.changed.notify_waiters();
-        ConnectionGuard { id, all: Arc::clone(self), connection }
     }
 
-    /// Checks for a free place. If `waits` is false, evicts a connection even if it is in use.
-    fn capacity(&self, waits: bool) -> Capacity {
-        let open = self.open();
-        if open.connections.len() < self.settings.connections {
-            return Capacity::Free;
+    /// Charges a connection to a principal. Returns false if most connections are in use and this principal has more
+    /// than its share: the connections by the number of principals, with one more for the next to come. The local user
+    /// has no limit.
+    pub(super) fn charge(&self, connection: &HttpConnection, principal: &Principal) -> bool {
+        let mut table = self.table();
+        let before = connection.set_owner(principal);
+        if before.as_ref() != Some(principal) {
+            if let Some(before) = before {
+                table.release(&before);
+            }
+            *table.owners.entry(principal.clone()).or_default() += 1;
         }
-        if open.connections.values().any(|connection| connection.closing.is_cancelled()) {
-            return Capacity::Soon;
-        }
-        if waits && !open.connections.values().any(|connection| connection.is_evicted_immediately()) {
-            return Capacity::Busy;
-        }
-        drop(open);
-        if self.make_room() { Capacity::Soon } else { Capacity::None }
+        let max = self.settings.connections;
+        let (numerator, denominator) = CROWDED_SHARE;
+        let is_crowded = table.owners.values().sum::<usize>() * denominator > max * numerator;
+        let is_greedy =
+            || table.owners.get(principal).is_some_and(|held| *held > max / (table.owners.len() + 1));
+        *principal == Principal::Local || !is_crowded || !is_greedy()
     }
 
     /// True if more than four fifths of the connections are open.
     pub(super) fn is_crowded(&self) -> bool {
-        self.open().connections.len() * 5 > self.settings.connections * 4
+        self.table().connections.len() * 5 > self.settings.connections * 4
     }
 
-    /// Closes the lowest-ranked connection. Returns false if all run calls.
+    /// Closes a connection on which no call runs. Returns false if there is none.
     pub(super) fn make_room(&self) -> bool {
-        let open = self.open();
-        let ranked = open
-            .connections
-            .values()
-            .filter_map(|connection| Some((connection.eviction_rank()?, connection)));
-        let Some((rank, least)) = ranked.min_by_key(|(rank, _)| *rank) else { return false };
-        tracing::debug!(peer = %least.peer, ?rank, "closed to make room for another connection");
-        least.closing.cancel();
-        true
+        self.table().close_one()
     }
 
     /// Closes connections that exceed a timeout, until dropped.
@@ -150,12 +218,12 @@ impl OpenConnections {
         let often = (header_timeout.min(write_timeout).min(idle_timeout) / 8).min(MAX_CHECK_INTERVAL);
         loop {
             let changed = self.changed.notified();
-            if self.open().connections.is_empty() {
+            if self.table().connections.is_empty() {
                 changed.await;
             }
             tokio::time::sleep(often).await;
             let now = Instant::now();
-            for connection in self.open().connections.values() {
+            for connection in self.table().connections.values() {
                 if let Some(expired) = connection.expired(&self.settings, now) {
                     tracing::debug!(peer = %connection.peer, "closed: {expired}");
                     connection.closing.cancel();
@@ -166,13 +234,13 @@ impl OpenConnections {
 
     /// Closes the slowest client if too many response bytes are unwritten.
     pub(super) fn close_slowest(&self) {
-        let open = self.open();
-        let unsent: usize = open.connections.values().map(|connection| connection.unsent()).sum();
+        let table = self.table();
+        let unsent: usize = table.connections.values().map(|connection| connection.unsent()).sum();
         if unsent <= MAX_UNSENT_BYTES {
             return;
         }
         let stalled =
-            open.connections.values().filter_map(|connection| Some((connection.stalled()?, connection)));
+            table.connections.values().filter_map(|connection| Some((connection.stalled()?, connection)));
         if let Some((_, slowest)) = stalled.min_by_key(|(since, _)| *since) {
             tracing::debug!(peer = %slowest.peer, unsent, "closed: the client does not read its reply, and too \
             many bytes are unwritten");
@@ -181,8 +249,8 @@ impl OpenConnections {
     }
 
     pub(super) fn close_idle(&self) {
-        for connection in self.open().connections.values() {
-            if connection.eviction_rank().is_some_and(|(rank, _)| rank <= EvictionRank::Idle) {
+        for connection in self.table().connections.values() {
+            if connection.is_idle() {
                 connection.closing.cancel();
             }
         }

@@ -2,7 +2,7 @@
 //!
 //! Anybody can cause refusals, so that their number is limited. An entry says how many were left out before it.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::sync::Arc;
 
 use gatehouse_core::{
     LogLimit, Principal,
@@ -12,8 +12,12 @@ use gatehouse_core::{
     },
 };
 
-/// Principal of requests without a valid credential.
-const UNKNOWN: &str = "unknown";
+use super::client_address::ClientAddress;
+
+/// Returns the principal of requests without a valid credential.
+pub(super) fn unknown_principal() -> Principal {
+    Principal::Named("unknown".into())
+}
 
 #[derive(Default)]
 pub(super) struct DoorAudit {
@@ -29,22 +33,22 @@ impl DoorAudit {
     }
 
     /// Records a refused request. `principal` is `None` if its credential is not valid.
-    pub(super) fn record_refusal(&self, principal: Option<&Principal>, peer: SocketAddr, reason: &str) {
+    pub(super) fn record_refusal(&self, principal: Option<&Principal>, client: ClientAddress, reason: &str) {
         let Some(log) = &self.log else { return };
         let Some(left_out) = self.limits[usize::from(principal.is_some())].admit_line() else { return };
         let details = match left_out {
             0 => reason.to_owned(),
             left_out => format!("{reason} ({left_out} refusals before this one were left out)"),
         };
-        let unknown = Principal::Named(UNKNOWN.into());
+        let unknown = unknown_principal();
         let entry = AuditEntry::event(AuditKind::Refusal, principal.unwrap_or(&unknown), "denied", &details);
-        log.record_refusal(AuditEntry { address: Some(peer.ip()), ..entry });
+        log.record_refusal(AuditEntry { address: Some(client.0), ..entry });
     }
 
-    pub(super) fn record_sign_in(&self, principal: &Principal, peer: SocketAddr, server: &str) {
+    pub(super) fn record_sign_in(&self, principal: &Principal, client: ClientAddress, server: &str) {
         let Some(log) = &self.log else { return };
         let details = format!("signed in to server '{server}'");
         let entry = AuditEntry::event(AuditKind::SignIn, principal, "ok", &details);
-        log.record(AuditEntry { address: Some(peer.ip()), ..entry });
+        log.record(AuditEntry { address: Some(client.0), ..entry });
     }
 }

@@ -2,7 +2,11 @@
 //!
 //! Longer than 300 lines because all checks refuse requests in the same way.
 
-use std::{borrow::Cow, net::SocketAddr, sync::Arc};
+use std::{
+    borrow::Cow,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+};
 
 use gatehouse_core::{
     Caller, LogLimit,
@@ -18,10 +22,12 @@ use http::{
     },
     request::Parts,
 };
+use ipnet::IpNet;
 use serde_json::{Value, json};
 
 use super::{
     auth::{Credentials, bearer},
+    client_address::ClientAddress,
     reply::{self, BoxResponse, refuse},
     settings::{HostName, HttpSettings, WebOrigin},
 };
@@ -50,6 +56,8 @@ pub(super) struct RequestGuard {
     own: Vec<WebOrigin>,
     /// Other origins that the operator allows. They get CORS headers.
     pages: Vec<WebOrigin>,
+    /// Proxies whose `X-Forwarded-For` counts.
+    proxies: Vec<IpNet>,
     credentials: Credentials,
     /// Caller of clients with the token of the host.
     bearer: Arc<Caller>,
@@ -105,6 +113,7 @@ impl RequestGuard {
             hosts,
             own: own_origins,
             pages: settings.origins.clone(),
+            proxies: settings.trusted_proxies.clone(),
             credentials,
             bearer,
             limits: Default::default(),
@@ -115,6 +124,11 @@ impl RequestGuard {
     pub(super) fn check(&self, request: &Parts) -> Result<BrowserOrigin, RequestRefusal> {
         self.check_host(request)?;
         self.check_origin(&request.headers)
+    }
+
+    /// Returns the address of the client whose request came from this peer.
+    pub(super) fn client(&self, peer: IpAddr, headers: &HeaderMap) -> ClientAddress {
+        ClientAddress::new(peer, headers, &self.proxies)
     }
 
     fn check_host(&self, request: &Parts) -> Result<(), RequestRefusal> {
@@ -164,6 +178,7 @@ impl RequestGuard {
         &self,
         headers: &HeaderMap,
         resource: ProtectedResource<'_>,
+        client: ClientAddress,
     ) -> Result<Arc<Caller>, RequestRefusal> {
         let Credentials { token, authenticator } = &self.credentials;
         if !self.credentials.are_required() {
@@ -184,7 +199,7 @@ impl RequestGuard {
             let reason = "missing credential: send the header `Authorization: Bearer <key or token>`";
             return Err(self.unauthorized(reason, resource, None));
         };
-        authenticator.authenticate(credential, resource).await.map_err(|refusal| match refusal {
+        authenticator.authenticate(credential, resource, client.0).await.map_err(|refusal| match refusal {
             AuthRefusal::Invalid(reason) => self.unauthorized(reason, resource, Some("invalid_token")),
             AuthRefusal::InsufficientScope(scopes) => {
                 let reason = format!("the token lacks the scopes {}", scopes.join(", "));
@@ -245,7 +260,12 @@ impl RequestGuard {
         }))
     }
 
-    pub(super) fn refuse(&self, refusal: &RequestRefusal, request: &Parts, peer: SocketAddr) -> BoxResponse {
+    pub(super) fn refuse(
+        &self,
+        refusal: &RequestRefusal,
+        request: &Parts,
+        client: ClientAddress,
+    ) -> BoxResponse {
         if let Some(left_out) = self.limits[refusal.wrong as usize].admit_line() {
             let headers = &request.headers;
             let header_value = match refusal.wrong {
@@ -255,7 +275,7 @@ impl RequestGuard {
                 FailedCheck::Credential => None,
             };
             tracing::warn!(
-                %peer, path = %quoted(request.uri.path(), 64), given = header_value.map(tracing::field::display),
+                client = %client.0, path = %quoted(request.uri.path(), 64), given = header_value.map(tracing::field::display),
                 left_out, "request refused: {}", refusal.wrong,
             );
         }

@@ -1,4 +1,4 @@
-//! Responses that take longer than a moment. They begin at once as an event stream, so that no proxy or client takes a
+//! Responses that take longer than a moment. They begin immediately as an event stream, so that no proxy or client takes a
 //! long call for a dead connection.
 //!
 //! Requests of 2026-07-28 have no session that would send anything before the result. Errors that are known within

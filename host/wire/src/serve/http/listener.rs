@@ -3,7 +3,6 @@
 use std::{
     convert::Infallible,
     io,
-    net::SocketAddr,
     pin::{Pin, pin},
     sync::Arc,
     task::{Context, Poll, ready},
@@ -53,7 +52,18 @@ impl HttpListener {
         let limit = LogLimit::new();
         loop {
             match listener.accept().await {
-                Ok((stream, peer)) => self.serve_connection(stream, peer, &limit).await,
+                Ok((stream, peer)) => {
+                    let Some(entry) = self.connections.admit(peer) else {
+                        if let Some(left_out) = limit.admit_line() {
+                            tracing::warn!(%peer, left_out, "connection refused: calls are running on all connections");
+                        }
+                        // Best effort: the socket buffer normally has room.
+                        let _ = stream.try_write(BUSY_RESPONSE);
+                        continue;
+                    };
+                    let this = self.clone();
+                    self.tasks.spawn(async move { this.drive(stream, entry).await });
+                }
                 // The client disconnected before accept.
                 Err(error) if is_connection_lost(&error) => {}
                 // Out of descriptors or memory. Closing a connection can help; an immediate retry does not.
@@ -64,22 +74,6 @@ impl HttpListener {
                     }
                     tokio::time::sleep(ACCEPT_RETRY_PAUSE).await;
                 }
-            }
-        }
-    }
-
-    async fn serve_connection(&self, stream: TcpStream, peer: SocketAddr, limit: &LogLimit) {
-        match self.connections.admit(peer).await {
-            Some(entry) => {
-                let this = self.clone();
-                self.tasks.spawn(async move { this.drive(stream, entry).await });
-            }
-            None => {
-                if let Some(left_out) = limit.admit_line() {
-                    tracing::warn!(%peer, left_out, "connection refused: calls are running on all connections");
-                }
-                // Best effort: the socket buffer normally has room.
-                let _ = stream.try_write(BUSY_RESPONSE);
             }
         }
     }

@@ -30,7 +30,7 @@ use crate::{
         envelope,
         handler::{Handler, REQUEST_CALLER},
         seal::SealKeys,
-        sessions::{Sessions, events::ReplyStore, with_owner},
+        sessions::{Sessions, reply_store::ReplyStore, with_owner},
     },
 };
 

@@ -8,8 +8,10 @@
 //! An unauthenticated client costs only a connection and its headers, for seconds: [`guard`] decides from the headers,
 //! and [`connections`] evicts unauthenticated clients first.
 
+mod active_request;
 mod auth;
 mod body;
+mod client_address;
 mod connection;
 mod connections;
 mod direct_requests;
@@ -38,13 +40,14 @@ use crate::login::Logins;
 use super::{MAX_LAST_CALLS, SealKeys, ServedPresets, shutdown::Drain, workers::Workers};
 pub use auth::{BearerToken, BearerTokenError, Credentials};
 use body::BodyReader;
+pub(crate) use client_address::ClientAddress;
 use connections::OpenConnections;
 use door_audit::DoorAudit;
 use guard::RequestGuard;
 use listener::HttpListener;
 use mcp::PresetServices;
 use router::Router;
-pub use settings::{HostName, HttpSettings, MAX_CONNECTIONS, SettingError, WebOrigin};
+pub use settings::{HostName, HttpSettings, MAX_CONNECTIONS, SettingError, WebOrigin, parse_proxy};
 
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {

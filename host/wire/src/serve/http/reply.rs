@@ -9,7 +9,7 @@ use std::{
 use bytes::Bytes;
 use http::{
     HeaderValue, Response, StatusCode,
-    header::{ALLOW, CONTENT_TYPE},
+    header::{ALLOW, CONNECTION, CONTENT_TYPE, RETRY_AFTER},
 };
 use http_body_util::{BodyExt, Full, combinators::BoxBody};
 use hyper::body::{Body, Frame, SizeHint};
@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-use super::connection::ActiveRequest;
+use super::active_request::ActiveRequest;
 use crate::serve::envelope;
 
 pub(super) type BoxResponse = Response<BoxBody<Bytes, Infallible>>;
@@ -47,6 +47,14 @@ pub(super) fn method_not_allowed(allowed: &'static str) -> BoxResponse {
 /// Returns a JSON-RPC error that belongs to no request.
 pub(super) fn refuse(status: StatusCode, reason: &str) -> BoxResponse {
     refuse_request(status, Value::Null, reason)
+}
+
+/// Returns a refusal for now, which closes the connection.
+pub(super) fn busy(reason: &str) -> BoxResponse {
+    let mut response = refuse(StatusCode::SERVICE_UNAVAILABLE, reason);
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    response
 }
 
 /// Returns a JSON-RPC error for the request with this ID.

@@ -4,7 +4,11 @@ use std::{borrow::Cow, iter, sync::Arc};
 
 use bytes::Bytes;
 use gatehouse_core::{
-    ports::{auth::ProtectedResource, readiness::ReadinessCheck},
+    Principal,
+    ports::{
+        auth::ProtectedResource,
+        readiness::{ReadinessCheck, ReadinessReport},
+    },
     surrogates::replace_lone_surrogates,
 };
 use http::{HeaderValue, Method, Request, Response, StatusCode, header::CONNECTION, request::Parts};
@@ -13,8 +17,9 @@ use serde_json::json;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use super::{
+    active_request::ActiveRequest,
     body::{BodyReader, BodyRejection},
-    connection::{ActiveRequest, HttpConnection},
+    connection::HttpConnection,
     door_audit::DoorAudit,
     endpoints::{self, Route},
     guard::RequestGuard,
@@ -49,12 +54,13 @@ impl Router {
         connection: Arc<HttpConnection>,
         request: Request<Incoming>,
     ) -> Response<ResponseBody> {
-        let mut work = connection.begin_request();
+        let mut work = ActiveRequest::new(&connection);
         work.track_running(self.presets.shutdown.running());
         let (parts, body) = request.into_parts();
+        work.client = self.guard.client(work.connection.peer.ip(), &parts.headers);
         let stands = is_change_stream(&parts);
         let mut response = match self.guard.check(&parts) {
-            Err(refusal) => self.guard.refuse(&refusal, &parts, work.connection.peer),
+            Err(refusal) => self.guard.refuse(&refusal, &parts, work.client),
             Ok(page) => {
                 let mut response = match page.preflight(&parts) {
                     Some(preflight) => preflight,
@@ -82,6 +88,9 @@ impl Router {
     /// Routes a request. The probes and the page for browsers need no token.
     async fn route(&self, mut parts: Parts, body: Incoming, work: &mut ActiveRequest) -> BoxResponse {
         let route = Route::from_path(parts.uri.path());
+        if !matches!(route, Route::Health | Route::Ready) && !work.wait_for_place().await {
+            return reply::busy("calls are running on all connections; try again later");
+        }
         let opens = parts.method == Method::GET && matches!(route, Route::Root | Route::Mcp(None));
         if opens && page::is_wanted(&parts.headers) {
             return page::page(&self.presets, &parts.headers, self.guard.requires_credentials());
@@ -112,17 +121,18 @@ impl Router {
         };
         let named = preset.as_ref().and_then(Option::as_deref);
         let resource = named.map_or(ProtectedResource::Default, ProtectedResource::Preset);
-        let caller = match self.guard.authenticate(&parts.headers, resource).await {
+        let caller = match self.guard.authenticate(&parts.headers, resource, work.client).await {
             Ok(caller) => caller,
             Err(refusal) => {
-                let peer = work.connection.peer;
-                self.audit.record_refusal(None, peer, refusal.parts().1);
-                return self.guard.refuse(&refusal, &parts, peer);
+                self.audit.record_refusal(None, work.client, refusal.parts().1);
+                return self.guard.refuse(&refusal, &parts, work.client);
             }
         };
         parts.extensions.insert(Arc::clone(&caller));
-        parts.extensions.insert(work.connection.peer);
-        work.mark_admitted(Arc::clone(&caller));
+        parts.extensions.insert(work.client);
+        if !work.charge(Arc::clone(&caller)) {
+            return reply::busy("too many of your calls are running; try again when one has ended");
+        }
         // Presets are unknown until then. Only authenticated clients wait here.
         self.presets.composed.cancelled().await;
         let Some(preset) = preset else {
@@ -132,7 +142,7 @@ impl Router {
             Ok(served) => served,
             Err(refusal) => {
                 if refusal.status != StatusCode::SERVICE_UNAVAILABLE {
-                    self.audit.record_refusal(Some(&caller.principal), work.connection.peer, &refusal.reason);
+                    self.audit.record_refusal(Some(&caller.principal), work.client, &refusal.reason);
                 }
                 return refuse(refusal.status, &refusal.reason);
             }
@@ -187,9 +197,10 @@ impl Router {
             return Ok(Bytes::new());
         }
         work.enter_body();
+        let owner = work.caller.as_ref().map_or(&Principal::Local, |caller| &caller.principal);
         let read = tokio::select! {
             biased;
-            read = self.bodies.read(body) => read,
+            read = self.bodies.read(body, owner) => read,
             () = self.presets.shutdown.wait_until_over() => {
                 let reason = shutdown::aborted_fault().in_one_line();
                 Err(BodyRejection::new(StatusCode::SERVICE_UNAVAILABLE, reason))
@@ -222,11 +233,11 @@ impl Router {
         let failing: Vec<&str> =
             presets.iter().filter(|(_, named)| named.is_err()).map(|(name, _)| name.as_str()).collect();
         let served = presets.len() - failing.len();
-        let parts = self.readiness.failing().await;
+        let ReadinessReport { failing: parts, not_writable } = self.readiness.report().await;
         let (code, status) = match failing.as_slice() {
             _ if self.stop.is_cancelled() => (StatusCode::SERVICE_UNAVAILABLE, "draining"),
             _ if !parts.is_empty() => (StatusCode::SERVICE_UNAVAILABLE, "failing"),
-            [] => (StatusCode::OK, "ready"),
+            [] if not_writable.is_empty() => (StatusCode::OK, "ready"),
             _ => (StatusCode::OK, "degraded"),
         };
         let mut answer = match self.presets.access_rules().are_enforced() {
@@ -235,6 +246,9 @@ impl Router {
         };
         if !parts.is_empty() {
             answer["failing"] = parts.into();
+        }
+        if !not_writable.is_empty() {
+            answer["not_writable"] = not_writable.into();
         }
         reply::json(code, &answer)
     }

@@ -8,6 +8,7 @@ use std::{
 
 use gatehouse_core::names::quoted;
 use http::uri::Authority;
+use ipnet::IpNet;
 
 pub const MAX_CONNECTIONS: usize = 1_000;
 
@@ -32,6 +33,8 @@ pub struct HttpSettings {
     pub hosts: Vec<HostName>,
     /// Web origins that may call. They get CORS headers.
     pub origins: Vec<WebOrigin>,
+    /// Proxies whose `X-Forwarded-For` names the client.
+    pub trusted_proxies: Vec<IpNet>,
     pub connections: usize,
     /// Time from the connection, or the first byte of a later request, to the end of its headers.
     pub header_timeout: Duration,
@@ -52,6 +55,7 @@ impl Default for HttpSettings {
         Self {
             hosts: Vec::new(),
             origins: Vec::new(),
+            trusted_proxies: Vec::new(),
             connections: MAX_CONNECTIONS,
             header_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_secs(30),
@@ -96,6 +100,17 @@ impl HttpSettings {
         *set = time;
         Ok(self)
     }
+}
+
+/// Parses an address or a network of proxies, such as `10.0.0.7` or `10.0.0.0/8`.
+pub fn parse_proxy(text: &str) -> Result<IpNet, SettingError> {
+    let address = || text.parse::<IpAddr>().map(IpNet::from);
+    text.parse::<IpNet>().or_else(|_| address()).map_err(|_| {
+        let quoted_proxy = quoted(text, 100);
+        SettingError(format!(
+            "invalid proxy '{quoted_proxy}': expected an address or a network such as \"10.0.0.7\" or \"10.0.0.0/8\""
+        ))
+    })
 }
 
 /// A host name. Without a port it matches every port, because ports can be mapped.

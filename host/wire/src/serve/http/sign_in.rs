@@ -1,7 +1,7 @@
 //! Pages on which a principal signs in to a server with its own account: a form for the credential, the way to the
 //! authorization server, and the return from there. They have no script, and load nothing.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::sync::Arc;
 
 use gatehouse_core::{
     Fault, FaultKind, Principal, http::Secret, names::quoted, ports::auth::ProtectedResource,
@@ -15,9 +15,10 @@ use http::{
 use hyper::body::Incoming;
 
 use super::{
+    active_request::ActiveRequest,
     body::BodyReader,
-    connection::ActiveRequest,
-    door_audit::DoorAudit,
+    client_address::ClientAddress,
+    door_audit::{DoorAudit, unknown_principal},
     guard::RequestGuard,
     page::{self, escaped},
     reply::{BoxResponse, method_not_allowed},
@@ -59,7 +60,7 @@ impl SignInPages<'_> {
     ) -> BoxResponse {
         let is_callback = CALLBACK_PATH.strip_prefix(SIGN_IN_PATH).is_some_and(|path| path[1..] == *id);
         let mut response = match (&request.method, is_callback) {
-            (&Method::GET, true) => self.finish(request, work.connection.peer).await,
+            (&Method::GET, true) => self.finish(request, work.client).await,
             (&Method::GET, false) => self.form(id),
             (&Method::POST, false) => self.start(id, body, work).await,
             _ => method_not_allowed("GET, POST"),
@@ -91,7 +92,7 @@ impl SignInPages<'_> {
             return over();
         }
         work.enter_body();
-        let credential = match self.bodies.read(body).await {
+        let credential = match self.bodies.read(body, &unknown_principal()).await {
             Ok((body, _)) if body.len() <= MAX_FORM => credential(&body),
             Ok(_) => None,
             Err(unread) => return unread.response(),
@@ -99,20 +100,22 @@ impl SignInPages<'_> {
         let Some(credential) = credential else {
             return failed(StatusCode::BAD_REQUEST, "the form has no credential");
         };
-        let caller = match self.guard.authenticate(&credential, ProtectedResource::Any).await {
+        let caller = match self.guard.authenticate(&credential, ProtectedResource::Any, work.client).await {
             Ok(caller) => caller,
             Err(refusal) => {
                 let (status, reason) = refusal.parts();
-                self.audit.record_refusal(None, work.connection.peer, reason);
+                self.audit.record_refusal(None, work.client, reason);
                 return failed(status, reason);
             }
         };
-        work.mark_admitted(Arc::clone(&caller));
+        if !work.charge(Arc::clone(&caller)) {
+            return failed(StatusCode::SERVICE_UNAVAILABLE, "too many of your calls are running");
+        }
         let started = match self.logins.start_sign_in(id, &caller).await {
             Ok(started) => started,
             Err(fault) => {
                 if fault.kind == FaultKind::Denied {
-                    self.audit.record_refusal(Some(&caller.principal), work.connection.peer, &fault.message);
+                    self.audit.record_refusal(Some(&caller.principal), work.client, &fault.message);
                 }
                 return fault_page(&fault);
             }
@@ -130,7 +133,7 @@ impl SignInPages<'_> {
         response
     }
 
-    async fn finish(&self, request: &Parts, peer: SocketAddr) -> BoxResponse {
+    async fn finish(&self, request: &Parts, client: ClientAddress) -> BoxResponse {
         let target = request.uri.path_and_query().map_or("/", |target| target.as_str());
         let Some(url) = Url::parse("http://localhost").ok().and_then(|base| base.join(target).ok()) else {
             return over();
@@ -142,7 +145,7 @@ impl SignInPages<'_> {
         match finished.await.unwrap_or_else(|_| Err(Fault::internal("the sign-in panicked"))) {
             Ok(login) => {
                 if let Some(owner) = login.owner() {
-                    self.audit.record_sign_in(owner, peer, login.server());
+                    self.audit.record_sign_in(owner, client, login.server());
                 }
                 let server = escaped(login.server());
                 let content = format!(

@@ -14,7 +14,7 @@ use gatehouse_core::{
     catalog::{SourceListing, ToolEntry},
     lock,
     outcome::EmbeddedResource,
-    ports::readiness::ReadinessCheck,
+    ports::readiness::{ReadinessCheck, ReadinessReport},
     resource::UriTemplate,
     source::Listing,
 };
@@ -112,8 +112,8 @@ struct AlwaysReady;
 
 #[async_trait]
 impl ReadinessCheck for AlwaysReady {
-    async fn failing(&self) -> Vec<&'static str> {
-        Vec::new()
+    async fn report(&self) -> ReadinessReport {
+        ReadinessReport::default()
     }
 }
 

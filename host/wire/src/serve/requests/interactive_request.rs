@@ -2,7 +2,6 @@
 //! the client, choose how to ask it, and can resume a paused request.
 
 use std::{
-    net::SocketAddr,
     panic::AssertUnwindSafe,
     path::PathBuf,
     sync::{Arc, OnceLock},
@@ -36,6 +35,7 @@ use crate::connected_clients::has_apps;
 use crate::serve::{
     elicitation::{ClientContext, QuestionChannel, RetryChannel, SessionChannel, client_profile},
     handler::Handler,
+    http::ClientAddress,
 };
 
 /// Parameters of a request, and those that resume a paused one.
@@ -56,8 +56,11 @@ impl Handler {
         mut params: InteractiveParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let catalog = self.served.catalog_with(&self.caller_of(&context.extensions), &params.name).await;
+        let mut catalog = self.served.catalog_with(&self.caller_of(&context.extensions), &params.name).await;
         let has_apps = has_apps(&context.client_capabilities().unwrap_or_default());
+        if !has_apps && catalog.get(&params.name).is_some_and(|entry| !entry.spec.is_for_models()) {
+            catalog = Arc::new(catalog.without_app_tools());
+        }
         if catalog.get(&params.name).is_none() && has_apps {
             let exposed = catalog.app_tool(&params.name).map_err(|fault| fault_to_error(&fault, None))?;
             params.name = exposed.map_or(params.name, ToString::to_string);
@@ -249,8 +252,8 @@ pub(crate) fn authenticated_caller(extensions: &Extensions) -> Option<Arc<Caller
 
 /// Returns the address of the client. `None` over stdio.
 pub(crate) fn origin(extensions: &Extensions) -> Option<Arc<RequestOrigin>> {
-    let peer = extensions.get::<http::request::Parts>()?.extensions.get::<SocketAddr>()?;
-    Some(Arc::new(RequestOrigin { address: Some(peer.ip()), ..RequestOrigin::default() }))
+    let client = extensions.get::<http::request::Parts>()?.extensions.get::<ClientAddress>()?;
+    Some(Arc::new(RequestOrigin { address: Some(client.0), ..RequestOrigin::default() }))
 }
 
 /// Directory in which this process was started. It stays there.

@@ -1,12 +1,7 @@
 //! Message streams of HTTP sessions, and their retention. Messages have numbers, so a reader can start anywhere, such
 //! as after a broken connection.
 
-use std::{
-    collections::VecDeque,
-    fmt,
-    sync::{Arc, Mutex, Weak},
-    time::{Duration, Instant},
-};
+use std::{collections::VecDeque, fmt, sync::Arc};
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD as BASE64};
 use rmcp::model::{
@@ -15,18 +10,15 @@ use rmcp::model::{
 use tokio::sync::watch;
 use tokio_util::sync::DropGuard;
 
-use gatehouse_core::{json::encoded_len, lock};
+use gatehouse_core::json::encoded_len;
 
-use super::session::HttpSession;
 use crate::serve::lists::ListKind;
 
 /// Maximum unread messages per stream. The oldest are dropped; these are progress notifications.
 const MAX_WAITING_MESSAGES: usize = 64;
 
-/// Maximum total size of retained replies, in bytes.
-const MAX_RETAINED_BYTES: usize = 32 << 20;
-
-pub(crate) const REPLY_RETENTION: Duration = Duration::from_secs(5 * 60);
+/// Maximum total size of unread messages per stream, in bytes, not counting the newest.
+const MAX_WAITING_BYTES: usize = 1 << 20;
 
 /// Maximum length of a request ID inside an event ID.
 const MAX_REQUEST_ID_LEN: usize = 64;
@@ -78,7 +70,9 @@ pub(crate) struct MessageStream {
     /// The request that this stream answers. `None` for the stream of changes.
     pub(crate) request: Option<RequestId>,
     pub(crate) token: Option<ProgressToken>,
-    messages: VecDeque<StreamMessage>,
+    messages: VecDeque<WaitingMessage>,
+    /// Size of the messages.
+    bytes: usize,
     first: u64,
     pub(crate) readers: usize,
     /// True if a client may know an event of this stream and resume it.
@@ -89,12 +83,18 @@ pub(crate) struct MessageStream {
     changed: watch::Sender<()>,
 }
 
+struct WaitingMessage {
+    message: StreamMessage,
+    bytes: usize,
+}
+
 impl MessageStream {
     pub(crate) fn new(request: Option<RequestId>, token: Option<ProgressToken>, resumable: bool) -> Self {
         Self {
             request,
             token,
             messages: VecDeque::new(),
+            bytes: 0,
             first: 1,
             readers: 0,
             resumable,
@@ -105,11 +105,15 @@ impl MessageStream {
     }
 
     pub(crate) fn push(&mut self, message: StreamMessage) {
-        if self.messages.len() >= MAX_WAITING_MESSAGES {
-            self.messages.pop_front();
+        while (self.messages.len() >= MAX_WAITING_MESSAGES || self.bytes > MAX_WAITING_BYTES)
+            && let Some(oldest) = self.messages.pop_front()
+        {
+            self.bytes -= oldest.bytes;
             self.first += 1;
         }
-        self.messages.push_back(message);
+        let bytes = size(&message);
+        self.bytes += bytes;
+        self.messages.push_back(WaitingMessage { message, bytes });
         self.notify_readers();
     }
 
@@ -117,7 +121,7 @@ impl MessageStream {
     pub(crate) fn read(&self, number: u64) -> Option<(u64, StreamMessage)> {
         let number = number.max(self.first);
         let at = usize::try_from(number - self.first).ok()?;
-        Some((number, Arc::clone(self.messages.get(at)?)))
+        Some((number, Arc::clone(&self.messages.get(at)?.message)))
     }
 
     /// Returns `true` if the stream already announces the same change of a list or resource, from message `number` on.
@@ -125,7 +129,7 @@ impl MessageStream {
         let Some(change) = AnnouncedChange::in_message(message) else { return false };
         let before = usize::try_from(number.saturating_sub(self.first)).unwrap_or(usize::MAX);
         let mut unsent = self.messages.iter().skip(before);
-        unsent.any(|message| AnnouncedChange::in_message(message).as_ref() == Some(&change))
+        unsent.any(|waiting| AnnouncedChange::in_message(&waiting.message).as_ref() == Some(&change))
     }
 
     /// Whether nothing has been sent, and the request still runs.
@@ -142,7 +146,7 @@ impl MessageStream {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.messages.iter().map(|message| size(message)).sum()
+        self.bytes
     }
 }
 
@@ -175,50 +179,6 @@ fn size(message: &ServerJsonRpcMessage) -> usize {
     result.content.iter().map(block).sum::<usize>() + data + STREAM_OVERHEAD
 }
 
-/// Finished streams of all sessions that clients may still resume. The oldest are dropped first.
-#[derive(Default)]
-pub(crate) struct ReplyStore(Mutex<EndedStreams>);
-
-#[derive(Default)]
-struct EndedStreams {
-    bytes: usize,
-    streams: VecDeque<EndedStream>,
-}
-
-struct EndedStream {
-    session: Weak<HttpSession>,
-    stream: u64,
-    bytes: usize,
-    since: Instant,
-}
-
-impl ReplyStore {
-    /// Retains a finished stream. The caller must not hold the lock of the session state.
-    pub(crate) fn retain(&self, session: &Arc<HttpSession>, stream: u64, bytes: usize, now: Instant) {
-        let ended = EndedStream { session: Arc::downgrade(session), stream, bytes, since: now };
-        let mut queue = lock(&self.0);
-        queue.bytes += bytes;
-        queue.streams.push_back(ended);
-        drop(queue);
-        self.sweep(now);
-    }
-
-    /// Drops streams beyond the limits of age and size.
-    pub(crate) fn sweep(&self, now: Instant) {
-        loop {
-            let mut queue = lock(&self.0);
-            let full = queue.bytes > MAX_RETAINED_BYTES;
-            let old = |ended: &EndedStream| now.saturating_duration_since(ended.since) > REPLY_RETENTION;
-            let Some(ended) = queue.streams.pop_front_if(|ended| full || old(ended)) else { return };
-            queue.bytes -= ended.bytes;
-            drop(queue);
-            if let Some(session) = ended.session.upgrade() {
-                session.release_stream(ended.stream);
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -245,6 +205,28 @@ mod tests {
         for new in [prompts, updated("memo://2"), log] {
             assert!(!stream.announces_change(1, &new), "{new:?}");
         }
+    }
+
+    #[test]
+    fn unread_progress_is_dropped_by_size_and_the_reply_stays() {
+        let progress = |number: u64, length: usize| -> StreamMessage {
+            let params = json!({"progressToken": 1, "progress": number, "message": "x".repeat(length)});
+            let message = json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params});
+            Arc::new(serde_json::from_value(message).expect("a message"))
+        };
+        let mut stream = MessageStream::new(None, None, true);
+        for number in 0..100 {
+            stream.push(progress(number, 300 << 10));
+        }
+        assert!(stream.bytes() < MAX_WAITING_BYTES + (301 << 10), "{}", stream.bytes());
+        let reply =
+            json!({"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "done"}]}});
+        let reply: StreamMessage = Arc::new(serde_json::from_value(reply).expect("a reply"));
+        stream.push(Arc::clone(&reply));
+        let (number, first) = stream.read(1).expect("a message");
+        assert!(number > 90, "the oldest are gone");
+        assert!(!Arc::ptr_eq(&first, &reply));
+        assert!(stream.read(101).is_some_and(|(_, message)| Arc::ptr_eq(&message, &reply)));
     }
 
     #[test]

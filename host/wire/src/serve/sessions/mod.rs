@@ -8,6 +8,7 @@
 
 mod event_reader;
 pub(crate) mod events;
+pub(crate) mod reply_store;
 mod session;
 pub(crate) mod wire_id;
 
@@ -37,11 +38,7 @@ pub(crate) use self::{
     event_reader::EventReader,
     session::{HttpSession, NoSession},
 };
-use self::{
-    events::{EventId, ReplyStore},
-    session::SessionTransport,
-    wire_id::WireId,
-};
+use self::{events::EventId, reply_store::ReplyStore, session::SessionTransport, wire_id::WireId};
 use crate::serve::{handler::Handler, seal::SealKeys};
 
 /// Request that rmcp answers on this task. It does not pass requests on to session managers.

@@ -31,7 +31,8 @@ use tokio_util::sync::CancellationToken;
 use super::{
     SessionRank,
     event_reader::EventReader,
-    events::{EventId, MessageStream, ReplyStore},
+    events::{EventId, MessageStream},
+    reply_store::ReplyStore,
     wire_id::WireId,
 };
 use crate::{

@@ -1,8 +1,9 @@
 //! Tests of eviction order.
 
+use gatehouse_core::Caller;
 use tokio::time::advance;
 
-use super::*;
+use super::{super::active_request::ActiveRequest, *};
 
 fn connections(most: usize) -> Arc<OpenConnections> {
     let settings = HttpSettings { connections: most, ..HttpSettings::default() };
@@ -13,8 +14,20 @@ fn peer() -> SocketAddr {
     ([127, 0, 0, 1], 40_000).into()
 }
 
-async fn entered(all: &Arc<OpenConnections>) -> ConnectionGuard {
-    all.admit(peer()).await.expect("room")
+fn entered(all: &Arc<OpenConnections>) -> ConnectionGuard {
+    all.admit(peer()).expect("a place")
+}
+
+/// Starts a request of a principal, or of the local user.
+fn request(entry: &ConnectionGuard, name: Option<&str>) -> ActiveRequest {
+    let mut work = ActiveRequest::new(&entry.connection);
+    let has_room = work.charge(name.map_or_else(Caller::local, Caller::named));
+    assert!(has_room, "{name:?} has too many connections");
+    work
+}
+
+fn is_closing(entry: &ConnectionGuard) -> bool {
+    entry.connection.closing.is_cancelled()
 }
 
 fn goes(all: &OpenConnections, entries: &[&ConnectionGuard]) -> Option<usize> {
@@ -27,112 +40,127 @@ fn goes(all: &OpenConnections, entries: &[&ConnectionGuard]) -> Option<usize> {
     })
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn strangers_go_first_and_running_calls_never() {
     let all = connections(100);
-    let calling = entered(&all).await;
-    let resting = entered(&all).await;
-    let standing = entered(&all).await;
-    let sending = entered(&all).await;
-    let first = entered(&all).await;
-    let second = entered(&all).await;
-    first.connection.record_empty_read();
-    second.connection.record_empty_read();
-    let mut call = calling.connection.begin_request();
-    call.mark_admitted(gatehouse_core::Caller::local());
-    let mut stream = standing.connection.begin_request();
-    stream.mark_admitted(gatehouse_core::Caller::local());
+    let [calling, resting, standing, sending, first, second] = [(); 6].map(|()| entered(&all));
+    let call = request(&calling, None);
+    let mut stream = request(&standing, None);
     stream.enter_listening();
-    let mut body = sending.connection.begin_request();
-    body.mark_admitted(gatehouse_core::Caller::local());
+    let body = request(&sending, None);
     body.enter_body();
-    let mut rest = resting.connection.begin_request();
-    rest.mark_admitted(gatehouse_core::Caller::local());
-    drop(rest);
+    drop(request(&resting, None));
     resting.connection.record_flushed();
-    // A request without a token does not authenticate a client.
-    let refused = first.connection.begin_request();
-    let every = [&calling, &resting, &standing, &sending, &first, &second];
+    // A request without a token does not authenticate a client, and the last one is still being checked.
+    let refused = ActiveRequest::new(&first.connection);
+    advance(Duration::from_secs(1)).await;
+    let asking = entered(&all);
+    asking.connection.record_empty_read();
+    let asked = ActiveRequest::new(&asking.connection);
+    for entry in [&first, &second] {
+        entry.connection.record_empty_read();
+    }
+    let every = [&calling, &resting, &standing, &sending, &first, &second, &asking];
     let order: Vec<usize> = std::iter::from_fn(|| goes(&all, &every)).collect();
-    assert_eq!(order, [5, 4, 1, 3, 2], "strangers by age, who rests, who sends, who waits for changes");
-    assert!(!calling.connection.closing.is_cancelled());
-    drop((call, stream, body, refused));
+    assert_eq!(order, [4, 5, 1, 3, 2], "strangers by age, who rests, who sends, who waits for changes");
+    assert!(!is_closing(&calling));
+    drop((call, stream, body, refused, asked));
+}
+
+#[tokio::test(start_paused = true)]
+async fn room_is_made_by_the_principal_with_most_connections_and_its_newest_stream() {
+    let all = connections(8);
+    let entries: Vec<_> = (0..8).map(|_| entered(&all)).collect();
+    let owners = ["ann", "bob", "bob", "bob", "carl", "bob", "ann", "bob"];
+    let _streams: Vec<_> = entries
+        .iter()
+        .zip(owners)
+        .enumerate()
+        .map(|(number, (entry, name))| {
+            let mut work = ActiveRequest::new(&entry.connection);
+            let has_room = work.charge(Caller::named(name));
+            assert_eq!(has_room, number < 7, "{number}: seven eighths may be used by anybody");
+            work.enter_listening();
+            work
+        })
+        .collect();
+    let stranger = entered(&all);
+    stranger.connection.record_empty_read();
+    assert!(is_closing(&entries[7]) && !is_closing(&entries[0]), "the newest stream of bob");
+    let another = entered(&all);
+    assert!(is_closing(&stranger), "a stranger goes before a stream");
+    another.connection.closing.cancel();
+    assert!(all.make_room() && is_closing(&entries[5]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_of_one_leave_connections_for_others_and_for_probes() {
+    let all = connections(80);
+    let mut entries = Vec::new();
+    let mut works = Vec::new();
+    for number in 1..=80 {
+        let entry = entered(&all);
+        let mut work = ActiveRequest::new(&entry.connection);
+        if work.charge(Caller::named("bob")) {
+            assert!(number <= 70, "{number}");
+            works.push(work);
+            entries.push(entry);
+        }
+    }
+    assert_eq!(works.len(), 70, "the others were refused, and closed");
+    for name in ["ann", "carl"] {
+        let theirs: Vec<_> = (0..5).map(|_| entered(&all)).collect();
+        works.extend(theirs.iter().map(|entry| request(entry, Some(name))));
+        entries.extend(theirs);
+    }
+    let extra: Vec<_> = (0..20 + PROBE_CONNECTIONS).map(|_| entered(&all)).collect();
+    assert!(extra.iter().all(|entry| !entry.connection.has_place()));
+    let probes: Vec<_> = extra.iter().map(|entry| ActiveRequest::new(&entry.connection)).collect();
+    assert!(all.admit(peer()).is_none(), "requests wait on all");
+    let start = Instant::now();
+    assert!(!probes[0].wait_for_place().await);
+    assert_eq!(start.elapsed(), MAX_PLACE_WAIT);
+    let all_wait = all.waiting.try_acquire_many(20).expect("nobody waits");
+    assert!(!probes[0].wait_for_place().await);
+    assert_eq!(start.elapsed(), MAX_PLACE_WAIT, "not again");
+    drop((works.pop(), entries.pop(), all_wait));
+    assert!(probes[1].wait_for_place().await);
+    assert!(!extra.iter().chain(&entries).any(is_closing));
+    drop(probes);
+    extra.iter().for_each(|entry| entry.connection.record_flushed());
+    let _new = [entered(&all), entered(&all)];
+    assert!(is_closing(&extra[0]) || is_closing(&extra[2]), "one that waits for nothing goes");
+}
+
+#[tokio::test]
+async fn a_connection_belongs_to_whom_it_served_last() {
+    let all = connections(16);
+    let entries: Vec<_> = (0..14).map(|_| entered(&all)).collect();
+    for entry in &entries {
+        drop(request(entry, Some("bob")));
+        drop(request(entry, Some("ann")));
+    }
+    assert_eq!(all.table().owners, HashMap::from([(Principal::Named("ann".into()), 14)]));
+    drop(entries);
+    assert!(all.table().owners.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_reply_on_its_way_is_no_rest() {
     let all = connections(100);
-    let one = entered(&all).await;
-    let mut work = one.connection.begin_request();
-    work.mark_admitted(gatehouse_core::Caller::local());
+    let one = entered(&all);
+    let work = request(&one, None);
     work.connection.add_unsent(10);
+    one.connection.record_stall();
+    advance(Duration::from_secs(3)).await;
+    assert_eq!(one.connection.eviction_rank(), None, "a call is running");
+    one.connection.record_written(1);
     drop(work);
     assert_eq!(one.connection.eviction_rank(), None);
     one.connection.record_stall();
     assert_eq!(one.connection.eviction_rank(), None, "the network is full for a moment");
     advance(Duration::from_secs(2)).await;
-    assert!(matches!(one.connection.eviction_rank(), Some((EvictionRank::Stalled, _))));
-    one.connection.record_written(10);
-    one.connection.record_flushed();
-    assert!(matches!(one.connection.eviction_rank(), Some((EvictionRank::Idle, _))));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_call_whose_client_does_not_read_goes_after_those_that_rest() {
-    let all = connections(100);
-    let (calling, resting, closing) = (entered(&all).await, entered(&all).await, entered(&all).await);
-    let mut call = calling.connection.begin_request();
-    call.mark_admitted(gatehouse_core::Caller::local());
-    calling.connection.record_stall();
-    advance(Duration::from_secs(3)).await;
-    let mut rests = resting.connection.begin_request();
-    rests.mark_admitted(gatehouse_core::Caller::local());
-    let mut last = closing.connection.begin_request();
-    last.mark_admitted(gatehouse_core::Caller::local());
-    last.mark_last();
-    drop((rests, last));
-    resting.connection.record_flushed();
-    closing.connection.record_flushed();
-    let every = [&calling, &resting, &closing];
-    let order: Vec<usize> = std::iter::from_fn(|| goes(&all, &every)).collect();
-    assert_eq!(
-        order,
-        [2, 1, 0],
-        "the one that closes anyway, the one that rests, the one that does not read"
-    );
-    drop(call);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_new_client_waits_a_moment_for_those_that_are_at_work() {
-    let all = connections(8);
-    let mut entries = Vec::new();
-    for _ in 0..8 {
-        entries.push(entered(&all).await);
-    }
-    let leaves = entries.pop();
-    let enters = async {
-        entered(&all).await;
-    };
-    let leave = async { drop(leaves) };
-    tokio::join!(enters, leave);
-    assert!(
-        !entries.iter().any(|entry| entry.connection.closing.is_cancelled()),
-        "nothing was read of them yet"
-    );
-    entries.push(entered(&all).await);
-    entries[3].connection.record_empty_read();
-    let left = async {
-        while !entries[3].connection.closing.is_cancelled() {
-            tokio::task::yield_now().await;
-        }
-    };
-    let start = Instant::now();
-    tokio::select! {
-        _ = entered(&all) => panic!("the one that says nothing still has its place"),
-        () = left => {}
-    };
-    assert_eq!(start.elapsed(), Duration::ZERO, "who says nothing goes at once");
+    assert!(one.connection.eviction_rank().is_some());
 }
 
 #[tokio::test]
@@ -140,48 +168,20 @@ async fn four_fifths_of_the_places_are_a_crowd() {
     let all = connections(10);
     let mut entries = Vec::new();
     for _ in 0..8 {
-        entries.push(entered(&all).await);
+        entries.push(entered(&all));
     }
-    let work = entries[0].connection.begin_request();
+    let work = ActiveRequest::new(&entries[0].connection);
     assert!(!work.is_crowded());
-    entries.push(entered(&all).await);
+    entries.push(entered(&all));
     assert!(work.is_crowded());
-}
-
-#[tokio::test]
-async fn there_are_never_more_than_there_may_be() {
-    let all = connections(8);
-    let entries: Vec<ConnectionGuard> = {
-        let mut entries = Vec::new();
-        for _ in 0..8 {
-            entries.push(entered(&all).await);
-        }
-        entries
-    };
-    let mut works: Vec<_> = entries.iter().map(|entry| entry.connection.begin_request()).collect();
-    works.iter_mut().for_each(|work| work.mark_admitted(gatehouse_core::Caller::local()));
-    assert!(all.admit(peer()).await.is_none(), "a call runs on each");
-    drop(works);
-    entries.iter().for_each(|entry| entry.connection.record_flushed());
-    // The evicted connection must close before its place is free.
-    let waiting = tokio::spawn({
-        let all = Arc::clone(&all);
-        async move { entered(&all).await }
-    });
-    while !entries.iter().any(|entry| entry.connection.closing.is_cancelled()) {
-        tokio::task::yield_now().await;
-    }
-    assert!(!waiting.is_finished());
-    drop(entries);
-    waiting.await.expect("a place");
 }
 
 #[tokio::test]
 async fn the_slowest_reader_goes_where_replies_take_too_much() {
     let all = connections(100);
-    let (slow, fast, calm) = (entered(&all).await, entered(&all).await, entered(&all).await);
-    let mut works = [&slow, &fast, &calm].map(|entry| entry.connection.begin_request());
-    works.iter_mut().for_each(|work| work.mark_admitted(gatehouse_core::Caller::local()));
+    let (slow, fast, calm) = (entered(&all), entered(&all), entered(&all));
+    let mut works = [&slow, &fast, &calm].map(|entry| ActiveRequest::new(&entry.connection));
+    works.iter_mut().for_each(|work| assert!(work.charge(Caller::local())));
     slow.connection.record_stall();
     fast.connection.record_stall();
     works[0].connection.add_unsent(MAX_UNSENT_BYTES / 2);
@@ -197,12 +197,12 @@ async fn the_slowest_reader_goes_where_replies_take_too_much() {
 async fn each_part_of_an_exchange_has_its_time() {
     let settings = HttpSettings::default();
     let all = connections(100);
-    let one = entered(&all).await;
+    let one = entered(&all);
     let at = |seconds| Instant::now() + std::time::Duration::from_secs(seconds);
     let expired = |seconds| one.connection.expired(&settings, at(seconds));
     assert_eq!((expired(9), expired(11)), (None, Some("timed out while reading a request")));
-    let mut work = one.connection.begin_request();
-    work.mark_admitted(gatehouse_core::Caller::local());
+    let mut work = ActiveRequest::new(&one.connection);
+    assert!(work.charge(Caller::local()));
     assert_eq!(expired(3_600), None, "a call has a time of its own");
     one.connection.record_stall();
     assert_eq!((expired(29), expired(31)), (None, Some("the client does not read its reply")));

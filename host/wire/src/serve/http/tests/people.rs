@@ -26,7 +26,12 @@ impl People {
 
 #[async_trait]
 impl Authenticator for People {
-    async fn authenticate(&self, token: &str, _: ProtectedResource<'_>) -> Result<Arc<Caller>, AuthRefusal> {
+    async fn authenticate(
+        &self,
+        token: &str,
+        _: ProtectedResource<'_>,
+        _: std::net::IpAddr,
+    ) -> Result<Arc<Caller>, AuthRefusal> {
         match token {
             "ann" => Ok(Arc::clone(&self.ann)),
             "bob" => Ok(Caller::named("key:bob")),
