@@ -1,4 +1,5 @@
-//! Readiness of this host: its data directory can be written, and the stores that calls have used answer.
+//! Readiness of this host: keys and audit can be read, the data directory can be written, and the stores that calls have
+//! used answer.
 
 use std::{
     io::Write as _,
@@ -7,7 +8,13 @@ use std::{
 };
 
 use async_trait::async_trait;
-use gatehouse_core::{Fault, ports::readiness::ReadinessCheck};
+use gatehouse_core::{
+    Fault,
+    ports::{
+        KeyStore as _,
+        readiness::{ReadinessCheck, ReadinessReport},
+    },
+};
 use tokio::{
     sync::Mutex,
     time::{Instant, timeout},
@@ -28,7 +35,7 @@ pub(crate) struct HostReadiness {
     state: PathBuf,
     stores: HostStores,
     /// The last result. Also keeps checks from running side by side.
-    last: Mutex<Option<(Instant, Vec<&'static str>)>>,
+    last: Mutex<Option<(Instant, ReadinessReport)>>,
 }
 
 impl HostReadiness {
@@ -36,44 +43,56 @@ impl HostReadiness {
         Self { state, stores, last: Mutex::default() }
     }
 
-    async fn check(&self) -> Vec<&'static str> {
-        let HostStores { knowledge, documents, artifacts, .. } = &self.stores;
+    async fn check(&self) -> ReadinessReport {
+        let HostStores { knowledge, documents, artifacts, keys, audit, .. } = &self.stores;
         let state = self.state.clone();
         let storage = async {
             let written = tokio::task::spawn_blocking(move || write_probe(&state)).await;
             written.is_ok_and(|written| written.is_ok())
         };
-        let (storage, knowledge, documents, artifacts) = tokio::join!(
+        let (storage, keys, audit, knowledge, documents, artifacts) = tokio::join!(
             in_time(storage),
+            in_time(async { keys.version().await.is_ok() }),
+            in_time(async { audit.check_readable().await.is_ok() }),
             in_time(async { answers(knowledge.health_if_used().await) }),
             in_time(async { answers(documents.health_if_used().await) }),
             in_time(async { answers(artifacts.health_if_used().await) }),
         );
         let parts = [
-            ("storage", storage),
+            ("keys", keys),
+            ("audit", audit),
             ("knowledge", knowledge),
             ("documents", documents),
             ("artifacts", artifacts),
         ];
-        parts.into_iter().filter(|(_, works)| !works).map(|(name, _)| name).collect()
+        ReadinessReport {
+            failing: parts.into_iter().filter(|(_, works)| !works).map(|(name, _)| name).collect(),
+            not_writable: if storage { Vec::new() } else { vec!["storage"] },
+        }
     }
 }
 
 #[async_trait]
 impl ReadinessCheck for HostReadiness {
-    async fn failing(&self) -> Vec<&'static str> {
+    async fn report(&self) -> ReadinessReport {
         let mut last = self.last.lock().await;
-        if let Some((at, failing)) = &*last
+        if let Some((at, report)) = &*last
             && at.elapsed() < RESULT_LIFETIME
         {
-            return failing.clone();
+            return report.clone();
         }
-        let failing = self.check().await;
-        if !failing.is_empty() {
-            tracing::warn!("not ready: {} failing", failing.join(", "));
+        let report = self.check().await;
+        if !report.failing.is_empty() {
+            tracing::warn!("not ready: {} failing", report.failing.join(", "));
         }
-        *last = Some((Instant::now(), failing.clone()));
-        failing
+        if !report.not_writable.is_empty() {
+            tracing::warn!(
+                "cannot write {}: calls that change something fail",
+                report.not_writable.join(", ")
+            );
+        }
+        *last = Some((Instant::now(), report.clone()));
+        report
     }
 }
 

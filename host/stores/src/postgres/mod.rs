@@ -12,6 +12,7 @@ mod migrations;
 mod server;
 mod session;
 mod terms;
+mod tls;
 mod vectors;
 mod words;
 

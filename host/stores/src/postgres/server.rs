@@ -9,22 +9,27 @@ use std::{
 };
 
 use deadpool_postgres::{
-    Hook, HookError, Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime, TimeoutType,
+    Client, Hook, HookError, Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime, TimeoutType,
 };
 use gatehouse_core::{lock, outcome::Fault};
-use gatehouse_net::{Backoff, CircuitBreaker, TrustRoots, tls_config};
+use gatehouse_net::{Backoff, CircuitBreaker};
+use tokio::time::{Instant, timeout_at};
+use tokio_postgres::error::SqlState;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{
     PostgresConfig,
-    address::TlsMode,
     error::{Result, StoreError},
     migrations::SchemaPart,
     session::PostgresSession,
+    tls::tls_connector,
 };
 use crate::worker::run_blocking;
 
 const MAX_CONNECTIONS: usize = 8;
+
+/// Pause before the next look for a connection, if the server accepts no more.
+const REFUSED_PAUSE: Duration = Duration::from_millis(25);
 
 /// Ownership of the tables on a server.
 #[derive(Debug, Clone, Copy)]
@@ -45,6 +50,8 @@ pub(super) struct PostgresServer {
     /// True if migrations have run.
     ready: AtomicBool,
     migrating: tokio::sync::Mutex<()>,
+    /// Held by the caller that waits for a connection because the server accepts no more.
+    waiting: tokio::sync::Mutex<()>,
 }
 
 #[derive(Clone)]
@@ -64,6 +71,7 @@ impl PostgresServer {
             breaker: CircuitBreaker::new(backoff),
             ready: AtomicBool::new(false),
             migrating: tokio::sync::Mutex::default(),
+            waiting: tokio::sync::Mutex::default(),
         })
     }
 
@@ -122,12 +130,30 @@ impl PostgresServer {
             Fault { message, ..fault }
         })?;
         let ConnectionPool { pool, .. } = self.get_or_connect().await?;
-        match pool.get().await {
+        match self.client(&pool).await {
             Ok(client) => {
                 self.breaker.record_success();
                 Ok(PostgresSession::new(client, Arc::clone(self)))
             }
             Err(error) => Err(self.connection_fault(error)),
+        }
+    }
+
+    /// Takes a connection. If the server refuses a new one because it has too many, waits for one that the pool has.
+    async fn client(&self, pool: &Pool) -> Result<Client, PoolError> {
+        let first = pool.get().await;
+        if !first.as_ref().is_err_and(is_refused) {
+            return first;
+        }
+        let deadline = Instant::now() + self.config.times.wait;
+        // One caller asks the server again, and the others queue.
+        let Ok(_turn) = timeout_at(deadline, self.waiting.lock()).await else { return first };
+        loop {
+            let next = pool.get().await;
+            if !next.as_ref().is_err_and(is_refused) || Instant::now() >= deadline {
+                return next;
+            }
+            tokio::time::sleep(REFUSED_PAUSE).await;
         }
     }
 
@@ -227,9 +253,11 @@ impl PostgresServer {
             .map_err(|error| Fault::internal(format!("cannot create the connection pool: {error}")))
     }
 
-    /// Converts a pool error to a fault. A failure of the server opens the circuit breaker.
+    /// Converts a pool error to a fault. A failure of the server opens the circuit breaker. A server that accepts no more
+    /// connections still serves those that are open.
     fn connection_fault(&self, error: PoolError) -> Fault {
         let times = &self.config.times;
+        let is_refused = is_refused(&error);
         let error = match error {
             PoolError::Timeout(TimeoutType::Wait) => {
                 return self
@@ -240,45 +268,17 @@ impl PostgresServer {
             other => return Fault::internal(format!("the connection pool failed: {other}")),
         };
         let fault = self.fault(error);
-        self.breaker.record_failure(fault.clone());
+        if !is_refused {
+            self.breaker.record_failure(fault.clone());
+        }
         fault
     }
 }
 
-/// Creates a TLS connector. May block to read root certificates.
-fn tls_connector(tls: &TlsMode) -> Result<MakeRustlsConnect> {
-    let roots = match tls {
-        // Unused: no connection is encrypted.
-        TlsMode::Off => TrustRoots::None,
-        TlsMode::Verified(None) => TrustRoots::Platform,
-        TlsMode::Verified(Some(file)) => TrustRoots::File(file),
+/// Returns true if the server has too many connections, of all its clients or of this user.
+fn is_refused(error: &PoolError) -> bool {
+    let (PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error))) = error else {
+        return false;
     };
-    let config = tls_config(&roots).map_err(|reason| {
-        StoreError::Tls(match tls {
-            TlsMode::Verified(Some(file)) => {
-                format!("cannot use sslrootcert '{}': {reason}", file.display())
-            }
-            _ => reason,
-        })
-    })?;
-    Ok(MakeRustlsConnect::new(config))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_file_without_roots_is_named() {
-        let dir = tempfile::tempdir().unwrap();
-        for (name, text) in [("none.pem", None), ("empty.pem", Some("")), ("text.pem", Some("hello"))] {
-            let file = dir.path().join(name);
-            if let Some(text) = text {
-                std::fs::write(&file, text).unwrap();
-            }
-            let error = tls_connector(&TlsMode::Verified(Some(file))).err().unwrap();
-            assert!(error.to_string().contains(name), "{error}");
-        }
-        assert!(tls_connector(&TlsMode::Off).is_ok());
-    }
+    error.code() == Some(&SqlState::TOO_MANY_CONNECTIONS)
 }

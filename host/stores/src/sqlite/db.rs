@@ -3,10 +3,11 @@
 
 pub(super) mod create;
 mod health;
+mod identity;
+mod reader;
 mod writer;
 
 use std::{
-    os::unix::fs::MetadataExt as _,
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
@@ -17,22 +18,24 @@ use gatehouse_core::{
     lock,
     outcome::{Fault, FaultKind},
 };
-use rusqlite::{Connection, OpenFlags, Transaction};
+use rusqlite::{Connection, Transaction};
 use tokio::{
     sync::{Semaphore, oneshot},
     time::timeout,
 };
 
-use self::writer::{BUSY_TIMEOUT, WriteJob, WriterThread, in_transaction};
 pub(super) use self::writer::{DatabaseProfile, open_writer};
+use self::{
+    identity::FileIdentity,
+    reader::open_read_only,
+    writer::{BUSY_TIMEOUT, WriteJob, WriterThread, in_transaction},
+};
+pub(super) use self::{identity::identity, reader::open_reader};
 use super::{
     copy::{DataFile, checkpoint, free_some_pages},
     error::{Result, StoreError},
     lock::DatabaseLock,
-    migrations::{self, MigrationSteps},
 };
-
-const MAX_CACHE_BYTES: i64 = 8 * 1024 * 1024;
 
 const MAX_READERS: usize = 4;
 
@@ -116,7 +119,10 @@ impl Database {
         let run = move || {
             // Limits concurrency until the work is done, even if the caller is canceled.
             let _permit = permit;
-            shared.get_or_open().and_then(|open| open.read(&shared, work))
+            match shared.get_or_open() {
+                Ok(open) => open.read(&shared, work),
+                Err(error) => shared.read_without_writing(error, work),
+            }
         };
         tokio::task::spawn_blocking(run).await.map_err(|_| self.closed_fault())
     }
@@ -205,19 +211,26 @@ impl Database {
     }
 }
 
-/// Device and inode.
-pub(super) type FileIdentity = (u64, u64);
-
-/// Returns the identity of a file. `None` if it does not exist.
-pub(super) fn identity(path: &Path) -> Option<FileIdentity> {
-    let about = std::fs::metadata(path).ok()?;
-    Some((about.dev(), about.ino()))
-}
-
 impl SharedDatabase {
     /// Returns true for files that an operator replaces to stop something at once: keys, and the audit.
     fn is_replaceable(&self) -> bool {
         matches!(self.file, DataFile::Auth | DataFile::Audit) && self.profile != DatabaseProfile::Memory
+    }
+
+    /// Reads keys or the audit although the file cannot be opened for writing, as on a full or read-only disk. Returns
+    /// `error` for other files, and if reading fails, too.
+    fn read_without_writing<T>(
+        &self,
+        error: StoreError,
+        work: impl FnOnce(&Connection) -> Result<T>,
+    ) -> Result<T> {
+        if !self.is_replaceable() || matches!(error, StoreError::Closed | StoreError::Restoring) {
+            return Err(error);
+        }
+        match open_read_only(&self.path, self.file.steps()) {
+            Ok(connection) => work(&connection),
+            Err(_) => Err(error),
+        }
     }
 
     fn fault(&self, error: StoreError) -> Fault {
@@ -273,18 +286,6 @@ impl OpenDatabase {
         }
         result
     }
-}
-
-/// Opens a connection that cannot write. The file must exist.
-pub(super) fn open_reader(path: &Path, steps: MigrationSteps) -> Result<Connection> {
-    create::not_empty(path)?;
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags)?;
-    connection.busy_timeout(BUSY_TIMEOUT)?;
-    migrations::check(&connection, steps)?;
-    // A negative size is in KiB, a positive one in pages.
-    connection.pragma_update(None, "cache_size", -MAX_CACHE_BYTES / 1024)?;
-    Ok(connection)
 }
 
 #[cfg(test)]

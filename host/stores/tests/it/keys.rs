@@ -153,3 +153,24 @@ async fn a_ballast_is_freed_for_a_revocation() {
     keys.revoke("ann").await.unwrap();
     assert!(ballast.exists(), "the next revocation has one again");
 }
+
+#[tokio::test]
+async fn keys_are_read_where_nothing_can_be_written() {
+    let Store { path, keys, _dir } = store();
+    keys.add(key("ann")).await.unwrap();
+    keys.close().await;
+    // Like a full or read-only disk: the file next to the database cannot be opened.
+    let lock = format!("{}-lock", path.display());
+    std::fs::remove_file(&lock).unwrap();
+    std::fs::create_dir(&lock).unwrap();
+    let host = SqliteKeys::new(path.clone());
+    let names: Vec<_> = host.list().await.unwrap().into_iter().map(|key| key.name).collect();
+    assert_eq!(names, ["ann"]);
+    assert!(host.version().await.unwrap() > 0);
+    assert!(host.add(key("bob")).await.is_err());
+    std::fs::remove_dir(&lock).unwrap();
+    host.add(key("bob")).await.unwrap();
+    assert_eq!(host.list().await.unwrap().len(), 2);
+    std::fs::write(&path, "no database").unwrap();
+    assert!(SqliteKeys::new(path).version().await.is_err(), "a damaged file has no keys");
+}

@@ -116,6 +116,15 @@ impl SqliteAudit {
     }
 
     /// Returns the last matching entries, oldest first.
+    pub async fn check_readable(&self) -> Result<(), Fault> {
+        match self.inner.db.exists().await {
+            true => {
+                self.inner.db.read(|db| db.value::<i64>("SELECT count(*) FROM anchor", []).map(drop)).await
+            }
+            false => Ok(()),
+        }
+    }
+
     pub async fn search(&self, filter: &AuditFilter) -> Result<Vec<AuditRecord>, Fault> {
         let filter = filter.clone();
         self.inner.db.read(move |db| read::search(db, &filter)).await

@@ -2,6 +2,7 @@
 
 mod artifacts;
 mod copying;
+mod crowded;
 mod documents;
 mod encryption;
 mod server;

@@ -26,7 +26,7 @@ pub(super) async fn house() -> Option<House<Postgres>> {
 }
 
 /// Opens a graph that retries without delay and has short timeouts.
-fn hasty(url: &str) -> WikiKnowledge {
+pub(super) fn hasty(url: &str) -> WikiKnowledge {
     let mut config = PostgresConfig::parse(url).unwrap();
     config.times.first_pause = Duration::ZERO;
     config.times.longest_pause = Duration::ZERO;
@@ -38,7 +38,7 @@ fn through(proxy: &Proxy, house: &House<Postgres>) -> String {
     format!("postgres://gatehouse@127.0.0.1:{}/{}", proxy.port(), house.engine.database.name)
 }
 
-async fn asked(graph: &WikiKnowledge) -> Result<usize, Fault> {
+pub(super) async fn asked(graph: &WikiKnowledge) -> Result<usize, Fault> {
     Ok(graph.search("yeast dough", &PageFilters::default(), 5).await?.hits.len())
 }
 

@@ -1,0 +1,44 @@
+//! Connections that cannot write.
+
+use std::path::Path;
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::{create, writer::BUSY_TIMEOUT};
+use crate::sqlite::{
+    error::Result,
+    migrations::{self, MigrationSteps},
+};
+
+const MAX_CACHE_BYTES: i64 = 8 * 1024 * 1024;
+
+/// Opens a connection that cannot write. The file must exist.
+pub(in crate::sqlite) fn open_reader(path: &Path, steps: MigrationSteps) -> Result<Connection> {
+    create::not_empty(path)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    migrations::check(&connection, steps)?;
+    // A negative size is in KiB, a positive one in pages.
+    connection.pragma_update(None, "cache_size", -MAX_CACHE_BYTES / 1024)?;
+    Ok(connection)
+}
+
+/// Opens a connection that makes no file next to the database. Only if the `-wal` file has nothing new may SQLite ignore
+/// it: a revoked key would be valid again.
+pub(super) fn open_read_only(path: &Path, steps: MigrationSteps) -> Result<Connection> {
+    let opened = open_reader(path, steps);
+    let mut wal = path.as_os_str().to_owned();
+    wal.push("-wal");
+    let Some(name) = path.to_str() else { return opened };
+    if opened.is_ok() || std::fs::metadata(wal).is_ok_and(|about| about.len() > 0) {
+        return opened;
+    }
+    let name = name.replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+    let uri = format!("file:{name}?immutable=1");
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+    let connection = Connection::open_with_flags(uri, flags)?;
+    migrations::check(&connection, steps)?;
+    Ok(connection)
+}
