@@ -16,6 +16,9 @@ const MIN_BODY_SECRET: usize = 8;
 
 const MIN_SECRET: usize = 4;
 
+/// Minimum entropy of a word of a secret that is searched for by itself, in bits for each character.
+pub const MIN_ENTROPY: f64 = 3.0;
+
 /// Layers of escapes that are decoded, such as JSON in HTML in a URL.
 const MAX_ESCAPE_LAYERS: usize = 3;
 
@@ -29,15 +32,22 @@ const MAX_ESCAPE_GROWTH: usize = 24;
 #[derive(Clone, Default)]
 pub struct Redactor {
     needles: Vec<Finder<'static>>,
+    /// True if secrets below [`MIN_BODY_SECRET`] are searched for in bodies too, as whole words.
+    finds_short: bool,
 }
 
 impl Redactor {
-    /// Creates a redactor for `secrets` and each long word in them, because `Bearer abc` may return as `abc`.
+    /// Creates a redactor for `secrets` and each long random word in them, because `Bearer abc` may return as `abc`. JSON is
+    /// no list of words.
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a Secret>) -> Self {
         let mut needles: Vec<Vec<u8>> = Vec::new();
         for secret in secrets {
             let whole = std::iter::once(secret.reveal().trim());
-            let words = secret.reveal().split_whitespace().filter(|word| word.len() >= MIN_BODY_SECRET);
+            let is_json = secret.reveal().trim_start().starts_with(['{', '[']);
+            let words = secret
+                .reveal()
+                .split_whitespace()
+                .filter(|word| !is_json && word.len() >= MIN_BODY_SECRET && entropy(word) >= MIN_ENTROPY);
             for value in whole.chain(words).filter(|value| value.len() >= MIN_SECRET) {
                 needles.push(value.into());
                 // The secret may itself contain escapes, which are gone from unescaped text.
@@ -50,7 +60,14 @@ impl Redactor {
         }
         needles.sort();
         needles.dedup();
-        Self { needles: needles.iter().map(|needle| Finder::new(needle).into_owned()).collect() }
+        let needles = needles.iter().map(|needle| Finder::new(needle).into_owned()).collect();
+        Self { needles, finds_short: false }
+    }
+
+    /// Finds secrets from 4 characters on in bodies too. Those below 8 characters must be whole words.
+    #[must_use]
+    pub fn with_short_secrets(self) -> Self {
+        Self { finds_short: true, ..self }
     }
 
     /// Returns true if there is nothing to redact.
@@ -61,11 +78,11 @@ impl Redactor {
     pub fn with_secret(&self, secret: &Secret) -> Self {
         let mut needles = self.needles.clone();
         needles.extend(Self::new([secret]).needles);
-        Self { needles }
+        Self { needles, ..*self }
     }
 
     pub fn redact_header(&self, value: Vec<u8>) -> Vec<u8> {
-        self.redact(value, MIN_SECRET)
+        self.redact(value, ShortSecrets::Anywhere)
     }
 
     /// Returns true if a header name contains a secret. Ignores case, because HTTP lowercases names.
@@ -78,17 +95,24 @@ impl Redactor {
     }
 
     pub fn redact_body(&self, body: Vec<u8>) -> Vec<u8> {
-        self.redact(body, MIN_BODY_SECRET)
+        self.redact(body, self.short_in_body())
     }
 
     pub fn redact_text(&self, text: String) -> String {
-        let bytes = self.redact(text.into_bytes(), MIN_BODY_SECRET);
+        let bytes = self.redact(text.into_bytes(), self.short_in_body());
         String::from_utf8(bytes)
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
     }
 
-    fn redact(&self, text: Vec<u8>, min: usize) -> Vec<u8> {
-        let needles: Vec<_> = self.needles.iter().filter(|needle| needle.needle().len() >= min).collect();
+    fn short_in_body(&self) -> ShortSecrets {
+        if self.finds_short { ShortSecrets::WholeWords } else { ShortSecrets::Nowhere }
+    }
+
+    fn redact(&self, text: Vec<u8>, short: ShortSecrets) -> Vec<u8> {
+        let is_short = |needle: &Finder<'static>| needle.needle().len() < MIN_BODY_SECRET;
+        let searched =
+            self.needles.iter().filter(|needle| short != ShortSecrets::Nowhere || !is_short(needle));
+        let needles: Vec<_> = searched.collect();
         let Some(longest) = needles.iter().map(|needle| needle.needle().len()).max() else { return text };
         let mut matches = Vec::new();
         // Windows overlap by the escaped length of the longest secret.
@@ -101,6 +125,9 @@ impl Redactor {
                 break;
             }
             from += WINDOW_BYTES;
+        }
+        if short == ShortSecrets::WholeWords {
+            matches.retain(|range| range.len() >= MIN_BODY_SECRET || is_whole_word(&text, range));
         }
         if matches.is_empty() {
             return text;
@@ -118,6 +145,30 @@ impl Redactor {
         clean.extend_from_slice(&text[done..]);
         clean
     }
+}
+
+/// Where secrets below [`MIN_BODY_SECRET`] are searched for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ShortSecrets {
+    Nowhere,
+    WholeWords,
+    Anywhere,
+}
+
+fn is_whole_word(text: &[u8], range: &Range<usize>) -> bool {
+    let is_letter = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    let before = range.start.checked_sub(1).and_then(|index| text.get(index));
+    !is_letter(before) && !is_letter(text.get(range.end))
+}
+
+/// Returns the Shannon entropy of the characters of a text, in bits for each of them.
+pub fn entropy(text: &str) -> f64 {
+    let mut counts = std::collections::BTreeMap::<char, f64>::new();
+    for c in text.chars() {
+        *counts.entry(c).or_default() += 1.0;
+    }
+    let total: f64 = counts.values().sum();
+    counts.values().map(|count| count / total * (total / count).log2()).sum()
 }
 
 /// Finds secrets in `piece`, which starts at offset `from` of the text, in each layer of escapes.
@@ -166,71 +217,4 @@ impl fmt::Debug for Redactor {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn clean(secret: &str, text: &str) -> String {
-        Redactor::new([&Secret::new(secret)]).redact_text(text.to_owned())
-    }
-
-    #[test]
-    fn an_echo_is_cleaned_in_every_spelling() {
-        assert_eq!(clean("s3cret-token", "a=s3cret-token&b=s3cret-token"), "a=[redacted]&b=[redacted]");
-        assert_eq!(clean("a\"b c/d+ef", r#"{"echo":"a\"b c/d+ef"}"#), r#"{"echo":"[redacted]"}"#);
-        assert_eq!(clean("a b/c+defg", "?q=a%20b%2Fc%2Bdefg"), "?q=[redacted]");
-        assert_eq!(clean("a b/c+defg", "?q=a%20b%2fc%2bdefg"), "?q=[redacted]");
-        assert_eq!(clean("abc/defgh", r#"{"echo":"abc\/defgh"}"#), r#"{"echo":"[redacted]"}"#);
-        assert_eq!(clean("a&b<c'd+efg", "<p>a&amp;b&lt;c&#39;d+efg</p>"), "<p>[redacted]</p>");
-        assert_eq!(clean("a&b<c'd+efg", r"a\u0026b\u003cc\u0027d\u002befg!"), "[redacted]!");
-        assert_eq!(
-            clean("a&b<c'd+efg", "q=a%26amp%3Bb%26lt%3Bc%26%2339%3Bd%2Befg&x=%20"),
-            "q=[redacted]&x=%20"
-        );
-        assert_eq!(
-            clean("a%41b&cdefg", "a%41b&amp;cdefg a%2541b%26cdefg a%41b&cdefg"),
-            ["[redacted]"; 3].join(" ")
-        );
-        assert_eq!(clean("Bearer 0123456789", "token 0123456789."), "token [redacted].");
-    }
-
-    #[test]
-    fn a_name_that_says_a_secret_is_known_in_any_case() {
-        let redactor = Redactor::new([&Secret::new("S3cret-Token")]);
-        assert!(redactor.name_has_secret("s3cret-token") && redactor.name_has_secret("X-S3CRET-TOKEN-1"));
-        assert!(!redactor.name_has_secret("x-token") && !Redactor::default().name_has_secret("x"));
-    }
-
-    #[test]
-    fn a_secret_is_found_wherever_windows_meet() {
-        let redactor = Redactor::new([&Secret::new("s3cret&token")]);
-        for at in [
-            0,
-            1,
-            WINDOW_BYTES - 8,
-            WINDOW_BYTES,
-            WINDOW_BYTES + 12 * MAX_ESCAPE_GROWTH - 9,
-            2 * WINDOW_BYTES - 3,
-        ] {
-            let mut body = vec![b'%'; at];
-            body.extend_from_slice(b"s3cret&amp;tokens3cret&token");
-            body.extend_from_slice(&vec![b'%'; 3 * WINDOW_BYTES - at]);
-            let clean = redactor.redact_body(body);
-            assert_eq!(clean.len(), 3 * WINDOW_BYTES + 20, "{at}");
-            assert!(memchr::memmem::find(&clean, b"s3cret").is_none(), "{at}");
-        }
-    }
-
-    #[test]
-    fn short_secrets_are_looked_for_in_headers_alone() {
-        let redactor = Redactor::new([&Secret::new("12345")]);
-        assert_eq!(redactor.redact_header(b"x 12345".to_vec()), b"x [redacted]");
-        assert_eq!(redactor.redact_body(b"x 12345".to_vec()), b"x 12345");
-        assert_eq!(Redactor::new([&Secret::new("1"), &Secret::new("")]).redact_header(b"1".to_vec()), b"1");
-    }
-
-    #[test]
-    fn debug_output_shows_no_secrets() {
-        let shown = format!("{:?}", Redactor::new([&Secret::new("s3cret-token")]));
-        assert!(!shown.contains("s3cret"), "{shown}");
-    }
-}
+mod tests;

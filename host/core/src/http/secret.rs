@@ -190,10 +190,83 @@ fn is_variable_name(name: &str) -> bool {
     !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// Returns true if a header or variable name suggests a credential.
+/// Words whose values are credentials if a name ends with them.
+const SECRET_WORDS: [&str; 16] = [
+    "authorization",
+    "bearer",
+    "cookie",
+    "credential",
+    "credentials",
+    "key",
+    "keys",
+    "pass",
+    "passphrase",
+    "passwd",
+    "password",
+    "pat",
+    "pwd",
+    "secret",
+    "secrets",
+    "token",
+];
+
+/// Words that suggest a credential anywhere in a name, next to [`SECRET_WORDS`].
+const SUGGESTIVE_WORDS: [&str; 6] = ["auth", "cookies", "oauth", "passwords", "session", "tokens"];
+
+/// Endings of words that are written together, such as `PGPASSWORD` and `apikey`.
+const SECRET_ENDINGS: [&str; 12] = [
+    "accesskey",
+    "apikey",
+    "appkey",
+    "authkey",
+    "masterkey",
+    "passphrase",
+    "passwd",
+    "password",
+    "privatekey",
+    "secret",
+    "secretkey",
+    "token",
+];
+
+/// Words before `key` that make it a name of something.
+const KEY_PREFIXES: [&str; 7] = ["cache", "foreign", "partition", "primary", "public", "sort", "unique"];
+
+/// Returns true if a header or variable name suggests a credential. Compares whole words: `AUTHOR` does not.
 pub fn is_secret_name(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    ["auth", "cookie", "key", "pass", "secret", "token"].iter().any(|word| name.contains(word))
+    let words = name_words(name);
+    words.iter().any(|word| is_secret_word(word) || SUGGESTIVE_WORDS.contains(&word.as_str()))
+}
+
+/// Returns true if the last word of a name says that its value is a credential, as of `API_KEY`, but not of `KEY_FILE`.
+pub fn is_certain_secret_name(name: &str) -> bool {
+    let words = name_words(name);
+    let Some((last, before)) = words.split_last() else { return false };
+    let is_other_key =
+        last == "key" && before.last().is_some_and(|word| KEY_PREFIXES.contains(&word.as_str()));
+    is_secret_word(last) && !is_other_key
+}
+
+fn is_secret_word(word: &str) -> bool {
+    SECRET_WORDS.contains(&word) || SECRET_ENDINGS.iter().any(|ending| word.ends_with(ending))
+}
+
+/// Returns the words of a name in lower case, as of `API_KEY`, `x-api-key` and `apiKey`.
+fn name_words(name: &str) -> Vec<String> {
+    let mut words: Vec<String> = vec![String::new()];
+    let mut after_lower = false;
+    for c in name.chars() {
+        let starts = !c.is_ascii_alphanumeric() || (after_lower && c.is_ascii_uppercase());
+        if starts {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut().filter(|_| c.is_ascii_alphanumeric()) {
+            word.push(c.to_ascii_lowercase());
+        }
+        after_lower = c.is_ascii_lowercase();
+    }
+    words.retain(|word| !word.is_empty());
+    words
 }
 
 /// Prefixes of tokens from well-known issuers.

@@ -33,6 +33,11 @@ impl CredentialSpan {
     }
 }
 
+/// Returns the value of a header without its scheme, such as `Bearer`.
+pub(crate) fn without_scheme(text: &str) -> &str {
+    text.get(scheme(text).map_or(0, str::len)..).unwrap_or_default()
+}
+
 /// Finds the credential in the value of a header or variable.
 pub(crate) fn in_value(name: &str, text: &str) -> Option<CredentialSpan> {
     let start = scheme(text).map_or(0, str::len);

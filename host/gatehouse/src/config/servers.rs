@@ -53,6 +53,8 @@ pub(crate) struct ServerConfig {
     pub(crate) variables: Vec<String>,
     /// Names of variables and headers whose values are literal credentials in the file.
     pub(crate) literals: Vec<String>,
+    /// Names that suggest a credential, each with the reason that its value is not redacted.
+    pub(crate) unredacted: Vec<(String, &'static str)>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -230,8 +232,8 @@ fn checked_server(
         missing: read.missing,
         secrets: read.secrets,
     };
-    let (variables, literals) = (read.variables, read.literals);
-    Ok(ServerConfig { definition, login: read.login, wants_login, enabled, variables, literals })
+    let (variables, literals, unredacted) = (read.variables, read.literals, read.unredacted);
+    Ok(ServerConfig { definition, login: read.login, wants_login, enabled, variables, literals, unredacted })
 }
 
 /// Returns whether `name` can name a server. Keeps the boundary in `server__tool` unambiguous.

@@ -150,7 +150,7 @@ impl DownstreamServer {
     ) -> Arc<Self> {
         Arc::new_cyclic(|this| Self {
             id: SourceId::Server(Arc::clone(&definition.name)),
-            limits: InboundLimits::new(Arc::new(Redactor::new(&definition.secrets))),
+            limits: InboundLimits::new(Arc::new(Redactor::new(&definition.secrets).with_short_secrets())),
             uris: UriMapper::new(&definition.name),
             definition,
             place: AtomicUsize::default(),

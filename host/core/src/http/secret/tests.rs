@@ -77,3 +77,43 @@ fn literal_is_secret_if_its_header_suggests_it() {
     assert_eq!(fill("X-Api-Key").len(), 1);
     assert_eq!(fill("Accept").len(), 0);
 }
+
+#[test]
+fn names_of_credentials_are_known_by_whole_words() {
+    for name in [
+        "API_KEY",
+        "x-api-key",
+        "apiKey",
+        "GITHUB_TOKEN",
+        "authToken",
+        "PGPASSWORD",
+        "MYSQL_PWD",
+        "APIKEY",
+        "Authorization",
+        "Cookie",
+        "GOOGLE_CREDENTIALS",
+        "client-secret",
+        "GITHUB_PAT",
+        "DB_PASS",
+        "_authToken",
+    ] {
+        assert!(is_secret_name(name) && is_certain_secret_name(name), "{name}");
+    }
+    for name in [
+        "AUTH_MODE",
+        "TOKEN_URL",
+        "SSH_KEY_FILE",
+        "MAX_TOKENS",
+        "PUBLIC_KEY",
+        "KEY_ID",
+        "OAUTH_ISSUER",
+        "_auth",
+    ] {
+        assert!(is_secret_name(name) && !is_certain_secret_name(name), "{name}");
+    }
+    for name in
+        ["KEYSPACE", "AUTHOR", "KEYCLOAK_URL", "MONKEY", "PASSENGERS", "COMPASS", "TOKENIZER", "HOME", ""]
+    {
+        assert!(!is_secret_name(name) && !is_certain_secret_name(name), "{name}");
+    }
+}

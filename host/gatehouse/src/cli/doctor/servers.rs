@@ -44,6 +44,10 @@ fn check_server(name: &str, server: &ServerConfig) -> Vec<CheckLine> {
             format!("the file contains the value of {name}; write \"${{NAME}}\" and set the variable");
         CheckLine::warning(&what, reason)
     }));
+    checks.extend(server.unredacted.iter().map(|(name, reason)| {
+        let name = names::quoted(name, 64);
+        CheckLine::ok(&what, format!("replies may contain the value of {name}: {reason}"))
+    }));
     checks
 }
 

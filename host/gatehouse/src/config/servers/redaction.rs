@@ -3,17 +3,31 @@
 use std::path::Path;
 
 use gatehouse_core::{
-    http::{Secret, secret::is_secret_name},
+    http::{
+        Secret,
+        redact::{MIN_ENTROPY, entropy},
+        secret::{is_certain_secret_name, is_secret_name, is_token},
+    },
     names::quoted,
 };
+use serde_json::Value;
 
 use crate::config::{ConfigError, ConfigText, PlainError, TextValue, credentials::CredentialSpan};
 
-/// Minimum length of a redacted value. A shorter one would be found in other words by chance.
+/// Minimum length of a redacted value under a name that says that it is a credential.
+const MIN_CERTAIN_LENGTH: usize = 4;
+
+/// Minimum length of other redacted values. A shorter one would be found in other words by chance.
 const MIN_LENGTH: usize = 8;
 
-/// Variables whose values occur in ordinary replies.
-const PUBLIC: [&str; 4] = ["PATH", "HOME", "USER", "TMPDIR"];
+/// Maximum depth of JSON in a value, such as the key of a service account.
+const MAX_DEPTH: usize = 4;
+
+/// Words of the protocol and of ordinary replies, and passwords that everybody knows. To redact them would change
+/// replies and protect nothing.
+const COMMON_WORDS: &str = "admin anonymous array assistant boolean changeme content data default disabled elastic enabled \
+    error example false guest integer localhost minio mongo mysql neo4j none null number object optional password postgres \
+    public read redis required resource result root secret string system test text tool tools true type user write";
 
 /// Values that one server's block contains or refers to.
 #[derive(Default)]
@@ -21,26 +35,39 @@ pub(super) struct RedactionValues {
     /// Values by the names of their variables, headers and keys of `env`.
     pub(super) named: Vec<(String, String)>,
     credentials: Vec<String>,
+    /// Names that suggest a credential, each with the reason that its value is not redacted.
+    pub(super) left_out: Vec<(String, &'static str)>,
 }
 
 impl RedactionValues {
-    pub(super) fn variable(&mut self, name: &str, value: &Secret) {
-        self.named.push((name.to_owned(), value.reveal().to_owned()));
-        if is_secret_name(name) && !PUBLIC.contains(&name) {
-            self.credential(value.reveal());
-        }
+    pub(super) fn variable(&mut self, name: &str, value: &str) {
+        self.named.push((name.to_owned(), value.to_owned()));
+        self.value(name, value, 0);
     }
 
     pub(super) fn credentials(&mut self, text: &str, found: impl IntoIterator<Item = CredentialSpan>) {
-        for CredentialSpan { range, .. } in found {
-            self.credential(&text[range]);
+        for CredentialSpan { range, name } in found {
+            // Without a name, the position of the value says that it is a credential.
+            self.value(name.as_deref().unwrap_or("password"), &text[range], 0);
         }
     }
 
-    fn credential(&mut self, value: &str) {
-        let is_path = value.contains('/') && Path::new(value).exists();
-        if value.trim().len() >= MIN_LENGTH && !is_path && value.parse::<f64>().is_err() {
-            self.credentials.push(value.to_owned());
+    fn value(&mut self, name: &str, value: &str, depth: usize) {
+        if value.trim_start().starts_with('{')
+            && depth < MAX_DEPTH
+            && let Ok(Value::Object(members)) = serde_json::from_str(value)
+        {
+            for (key, member) in &members {
+                match member {
+                    Value::String(text) => self.value(key, text, depth + 1),
+                    member => self.value(key, &member.to_string(), depth + 1),
+                }
+            }
+        }
+        match is_redacted(name, value.trim()) {
+            Ok(true) => self.credentials.push(value.to_owned()),
+            Ok(false) => {}
+            Err(reason) => self.left_out.push((name.to_owned(), reason)),
         }
     }
 
@@ -88,6 +115,29 @@ impl RedactionValues {
     }
 }
 
+/// Returns whether a value is redacted, or the reason that it is not although its name suggests a credential.
+fn is_redacted(name: &str, value: &str) -> Result<bool, &'static str> {
+    if is_token(value) {
+        return Ok(true);
+    }
+    let is_path = value.contains('/') && Path::new(value).exists();
+    if value.is_empty() || is_path || !is_secret_name(name) {
+        return Ok(false);
+    }
+    if COMMON_WORDS.split_whitespace().any(|word| word.eq_ignore_ascii_case(value)) {
+        return Err("it is a common word");
+    }
+    if is_certain_secret_name(name) {
+        let is_long = value.len() >= MIN_CERTAIN_LENGTH;
+        return if is_long { Ok(true) } else { Err("it has fewer than 4 characters") };
+    }
+    if value.parse::<f64>().is_ok() {
+        return Ok(false);
+    }
+    let is_random = value.len() >= MIN_LENGTH && entropy(value) >= MIN_ENTROPY;
+    if is_random { Ok(true) } else { Err("the name can mean something else, and the value is not random") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -107,13 +157,35 @@ mod tests {
             ("HOME", "/root/home-of-mine"),
             ("SSH_KEY_FILE", "/etc/passwd"),
             ("AUTH_PORT", "18446744"),
+            ("AUTH_MODE", "required"),
+            ("AUTHOR", "somebody-with-a-long-name"),
             ("API_KEY", "short"),
+            ("DB_PASSWORD", "abc"),
+            ("POSTGRES_PASSWORD", "postgres"),
+            ("SESSION_STORE", "Zk3-91xQ"),
             ("REGION", "eu-central-1"),
         ] {
-            redaction.variable(name, &Secret::new(value));
+            redaction.variable(name, value);
         }
         let header = "Bearer another-s3cret";
         redaction.credentials(header, in_value("Authorization", header));
-        assert_eq!(redacted(redaction), ["s3cret-value", "another-s3cret"]);
+        let names: Vec<&str> = redaction.left_out.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["AUTH_MODE", "DB_PASSWORD", "POSTGRES_PASSWORD"]);
+        assert_eq!(redacted(redaction), ["s3cret-value", "short", "Zk3-91xQ", "another-s3cret"]);
+    }
+
+    #[test]
+    fn of_a_key_in_json_only_the_secrets_are_redacted() {
+        let mut redaction = RedactionValues::default();
+        let key = r#"{"type": "service_account", "project_id": "acme-prod-17", "private_key_id": "0a1b2c3d4e5f",
+            "private_key": "-----BEGIN PRIVATE KEY-----\nMIIE\n", "auth_uri": "https://accounts.example.com/o/auth"}"#;
+        redaction.variable("GOOGLE_CREDENTIALS", key);
+        let values = redacted(redaction);
+        assert!(values.contains(&key.to_owned()));
+        assert!(values.iter().any(|value| value.starts_with("-----BEGIN")));
+        assert!(
+            !values.iter().any(|value| value == "service_account" || value == "acme-prod-17"),
+            "{values:?}"
+        );
     }
 }

@@ -26,6 +26,7 @@ pub(super) struct ServerKeys {
     pub(super) variables: Vec<String>,
     pub(super) missing: Vec<String>,
     pub(super) secrets: Vec<Secret>,
+    pub(super) unredacted: Vec<(String, &'static str)>,
     pub(super) literals: Vec<String>,
 }
 
@@ -99,12 +100,13 @@ pub(super) fn read(
     let login = server.oauth.as_ref().map(|oauth| filler.login(oauth));
     let login = login.transpose()?.unwrap_or_default();
     let TemplateFiller { mut variables, mut missing, redaction, literals, .. } = filler;
+    let unredacted = if server.redact.is_none() { redaction.left_out.clone() } else { Vec::new() };
     let secrets = redaction.secrets(text, server.redact.as_ref())?;
     for list in [&mut variables, &mut missing] {
         list.sort();
         list.dedup();
     }
-    Ok(ServerKeys { transport, login, variables, missing, secrets, literals })
+    Ok(ServerKeys { transport, login, variables, missing, secrets, unredacted, literals })
 }
 
 impl TemplateFiller<'_> {
@@ -118,7 +120,7 @@ impl TemplateFiller<'_> {
         self.variables.extend(template.variables().into_iter().map(str::to_owned));
         let resolved = template.resolve(&lookup);
         for (name, value) in &resolved.set {
-            self.redaction.variable(name, value);
+            self.redaction.variable(name, value.reveal());
         }
         self.missing.extend(resolved.missing.iter().map(|name| (*name).to_owned()));
         Ok(if resolved.missing.is_empty() { resolved.text } else { raw_value.to_string() })
@@ -129,15 +131,14 @@ impl TemplateFiller<'_> {
         let value = Secret::new(self.fill(raw_value)?);
         let span = credentials::in_value(name, raw_value);
         self.literals(name, raw_value, span);
-        self.redaction.named.push((name.to_owned(), value.reveal().to_owned()));
-        self.redaction.credentials(value.reveal(), credentials::in_value(name, value.reveal()));
+        self.redaction.variable(name, credentials::without_scheme(value.reveal()));
         Ok(value)
     }
 
     /// Records credentials that are literals in this text. Messages call it `place`.
     fn literals(&mut self, place: &str, text: &str, spans: impl IntoIterator<Item = CredentialSpan>) {
         for CredentialSpan { range, name } in spans {
-            self.redaction.credentials(text, [CredentialSpan { range, name: None }]);
+            self.redaction.credentials(text, [CredentialSpan { range, name: name.clone() }]);
             let name = name.filter(|name| name != place).map(|name| format!(" ({name})"));
             self.literals.push(format!("{place}{}", name.unwrap_or_default()));
         }

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 /// Maximum characters of a message.
 const MAX_MESSAGE_CHARS: usize = 2_000;
 
-/// Reports that pass at once. After them, one passes per [`INTERVAL`].
+/// Reports that pass immediately. After them, one passes per [`INTERVAL`].
 const BURST: u32 = 16;
 
 const INTERVAL: Duration = Duration::from_millis(50);

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use gatehouse_core::{
     http::{Redactor, Secret},
     lock,
@@ -117,12 +118,29 @@ pub(super) fn redact_members(redactor: &Redactor, members: &mut Map<String, Valu
     if redactor.is_empty() {
         return;
     }
+    let has_type = members.contains_key("mimeType");
+    for (key, value) in members.iter_mut() {
+        if let Value::String(encoded) = value
+            && (key == "blob" || (key == "data" && has_type))
+        {
+            redact_base64(redactor, encoded);
+        }
+    }
     members.values_mut().for_each(|value| redact_all(redactor, value));
     let is_clean = |key: &String| redactor.redact_text(key.clone()) == *key;
     if !members.keys().all(is_clean) {
         let cleaned =
             std::mem::take(members).into_iter().map(|(key, value)| (redactor.redact_text(key), value));
         *members = cleaned.collect();
+    }
+}
+
+/// Redacts binary content. Leaves text that is not valid base64 to others.
+fn redact_base64(redactor: &Redactor, encoded: &mut String) {
+    let Ok(bytes) = BASE64.decode(encoded.as_bytes()) else { return };
+    let clean = redactor.redact_body(bytes.clone());
+    if clean != bytes {
+        *encoded = BASE64.encode(clean);
     }
 }
 
@@ -162,6 +180,19 @@ mod tests {
         let expected = json!({"content": [{"type": "text", "text": "a [redacted]"}],
             "structuredContent": {"[redacted]": 1, "b": ["[redacted]"]}});
         assert_eq!(redacted("tools/call", result), expected);
+    }
+
+    #[test]
+    fn binary_content_is_redacted_too() {
+        let result = |text: &str| {
+            let data = BASE64.encode(text);
+            json!({"content": [{"type": "image", "mimeType": "image/svg+xml", "data": data},
+                {"type": "resource", "resource": {"uri": "a:b", "blob": data}}], "structuredContent": {"data": data}})
+        };
+        let mut expected = result("<svg>[redacted]</svg>");
+        expected["structuredContent"] = result("<svg>s3cret-token</svg>")["structuredContent"].clone();
+        assert_eq!(redacted("tools/call", result("<svg>s3cret-token</svg>")), expected);
+        assert_eq!(redacted("tools/call", result("plain")), result("plain"));
     }
 
     #[test]
