@@ -1,6 +1,12 @@
 //! Skills from folders on this machine, as a source of a preset.
 
-use std::{collections::HashMap, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use gatehouse_core::{
@@ -20,6 +26,12 @@ use crate::{downstream::convert, skills};
 /// Name of the source. No gate of the same preset may have it.
 pub const SKILLS_SOURCE: &str = "skills";
 
+/// Maximum total size of the files below the folders of a preset, in bytes. They are kept in memory.
+const MAX_BYTES: u64 = 64 << 20;
+
+/// Maximum depth of folders below a folder of skills.
+const MAX_DEPTH: usize = 32;
+
 /// Start of the URIs of servers' skills.
 const RESERVED: &str = "skill://server/";
 
@@ -33,13 +45,28 @@ pub struct SkillFolders {
 }
 
 impl SkillFolders {
-    /// Reads all files of the folders. Blocks. A skill that cannot be used is left out, with a warning.
+    /// Reads all files of the folders. Blocks. A skill that cannot be used is left out, with a warning, and so is a folder
+    /// whose files exceed [`MAX_BYTES`] together with those before it.
     ///
     /// # Errors
     /// If a folder cannot be read.
     pub fn load(folders: &[PathBuf]) -> Result<Self, SkillCatalogError> {
+        let mut left = MAX_BYTES;
+        let is_within_limit = |folder: &&PathBuf| {
+            let size = size_below(folder, MAX_DEPTH);
+            if size > left {
+                tracing::warn!(
+                    "leaving out the skills of {}: with {size} bytes, the folders of the preset exceed {MAX_BYTES} bytes",
+                    folder.display()
+                );
+                return false;
+            }
+            left -= size;
+            true
+        };
+        let folders: Vec<&PathBuf> = folders.iter().filter(is_within_limit).collect();
         let catalogs: Vec<SkillCatalog> =
-            folders.iter().map(SkillCatalog::from_dir).collect::<Result<_, _>>()?;
+            folders.iter().copied().map(SkillCatalog::from_dir).collect::<Result<_, _>>()?;
         let mut places = HashMap::new();
         let mut listing = Listing { name: SKILLS_SOURCE.into(), resources: true, ..Listing::default() };
         for (number, catalog) in catalogs.iter().enumerate() {
@@ -67,6 +94,22 @@ impl SkillFolders {
         let read = self.catalogs[*self.places.get(place)?].read_resource(uri)?;
         read.contents.into_iter().map(convert::resource).collect()
     }
+}
+
+/// Returns the size of the files below a folder, without links. Stops above [`MAX_BYTES`].
+fn size_below(folder: &Path, depth: usize) -> u64 {
+    let mut size = 0;
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        match entry.metadata() {
+            Ok(about) if about.is_file() => size += about.len(),
+            Ok(about) if about.is_dir() && depth > 0 => size += size_below(&entry.path(), depth - 1),
+            _ => {}
+        }
+        if size > MAX_BYTES {
+            break;
+        }
+    }
+    size
 }
 
 fn template(skill: &Skill) -> UriTemplate {
@@ -104,5 +147,33 @@ impl Source for SkillFolders {
     async fn read_resource(&self, _: &Call, _: &Arc<str>, uri: &str) -> Result<Vec<EmbeddedResource>, Fault> {
         let unknown = || Fault::not_found(format!("resource not found: '{}'", quoted(uri, 256)));
         self.find(uri).ok_or_else(unknown)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_that_are_too_large_together_are_left_out() {
+        let place = tempfile::tempdir().expect("a folder");
+        let skill = |folder: &str, bytes: u64| {
+            let path = place.path().join(folder).join("tidy");
+            fs::create_dir_all(&path).expect("a folder");
+            let text = "---\nname: tidy\ndescription: Tidies up.\n---\nTidy.\n";
+            fs::write(path.join("SKILL.md"), text).expect("a skill");
+            // Holes take no room on the disk.
+            for part in 0..bytes.div_ceil(8 << 20) {
+                let file = fs::File::create(path.join(format!("{part}.bin"))).expect("a file");
+                file.set_len(8 << 20).expect("a size");
+            }
+            place.path().join(folder)
+        };
+        let folders = [skill("large", 80 << 20), skill("small", 0)];
+        let loaded = SkillFolders::load(&folders).expect("folders");
+        let uris: Vec<&str> = loaded.listing.skills.iter().map(|skill| &*skill.uri).collect();
+        assert_eq!(uris.len(), 1, "{uris:?}");
+        assert!(loaded.find(uris[0]).is_some(), "the small one is served");
+        assert!(SkillFolders::load(&[place.path().join("none")]).is_err());
     }
 }

@@ -27,8 +27,10 @@ const PACKAGE_TYPES: [&str; 3] = ["npm", "pypi", "oci"];
 const DEFAULT_REGISTRIES: [&str; 4] =
     ["https://registry.npmjs.org", "https://pypi.org", "https://pypi.org/simple", "https://docker.io"];
 
-/// Values of the user, by name.
-pub(crate) struct EntryValues {
+/// Values of the user, by name, and variables that the environment of this host has.
+pub(crate) struct EntryValues<'a> {
+    server: &'a str,
+    is_set: &'a dyn Fn(&str) -> bool,
     values: BTreeMap<String, String>,
     used: Vec<String>,
     /// Required values that are missing, with their descriptions.
@@ -44,7 +46,8 @@ pub(crate) struct EntryDefinition {
     pub(crate) variables: Vec<(String, String)>,
 }
 
-/// Returns the definition of an entry's server. `prefers_remote` chooses an address instead of a package.
+/// Returns the definition of an entry's server. `prefers_remote` chooses an address instead of a package. `is_set` tells
+/// whether the environment of the host has a variable: the entry must not read it.
 ///
 /// # Errors
 /// If neither can be used, a value is missing or unknown, or the entry asks for more than a command and its arguments.
@@ -52,8 +55,10 @@ pub(crate) fn definition(
     entry: &RegistryEntry,
     prefers_remote: bool,
     values: BTreeMap<String, String>,
+    server: &str,
+    is_set: &dyn Fn(&str) -> bool,
 ) -> Result<EntryDefinition, PlainError> {
-    let mut values = EntryValues { values, used: Vec::new(), missing: Vec::new() };
+    let mut values = EntryValues { server, is_set, values, used: Vec::new(), missing: Vec::new() };
     let mut entry_definition = EntryDefinition { definition: Map::new(), variables: Vec::new() };
     let package = PACKAGE_TYPES.iter().find_map(|kind| {
         entry.packages.iter().find(|package| {
@@ -78,7 +83,7 @@ pub(crate) fn definition(
     Ok(entry_definition)
 }
 
-impl EntryValues {
+impl EntryValues<'_> {
     /// Returns the user's value of an input, or else its default. `None` if it has none and is not required.
     fn take(&mut self, name: &str, input: &RegistryInput) -> Option<String> {
         if let Some(given) = self.values.get(name) {
@@ -104,7 +109,7 @@ impl EntryValues {
 }
 
 impl EntryDefinition {
-    fn package(&mut self, package: &RegistryPackage, values: &mut EntryValues) -> Result<(), PlainError> {
+    fn package(&mut self, package: &RegistryPackage, values: &mut EntryValues<'_>) -> Result<(), PlainError> {
         let kind = package.registry_type.as_str();
         if let Some(base) = package.registry_base_url.as_deref().map(|base| base.trim_end_matches('/'))
             && !DEFAULT_REGISTRIES.contains(&base)
@@ -119,7 +124,7 @@ impl EntryDefinition {
             );
         }
         let (identifier, version) = (package.identifier.as_str(), package.version.as_str());
-        let pinned_package = || check_version(version).map(|()| format!("{identifier}@{version}"));
+        let pinned_package = || check_version(kind, version).map(|()| format!("{identifier}@{version}"));
         let (command, letters, pinned, mut args) = match kind {
             "npm" => ("npx", "@/._~-", pinned_package(), vec!["-y".to_owned()]),
             "pypi" => ("uvx", "._-", pinned_package(), Vec::new()),
@@ -131,7 +136,7 @@ impl EntryDefinition {
                 ("docker", "/._:@-", pinned_image(identifier, version), args)
             }
         };
-        check_identifier(identifier, letters)?;
+        check_identifier(kind, identifier, letters)?;
         args.push(pinned?);
         for argument in &package.package_arguments {
             args.extend(self.argument(argument, values)?);
@@ -146,11 +151,15 @@ impl EntryDefinition {
         Ok(())
     }
 
-    fn remote(&mut self, remote: &RegistryRemote, values: &mut EntryValues) -> Result<(), PlainError> {
+    fn remote(&mut self, remote: &RegistryRemote, values: &mut EntryValues<'_>) -> Result<(), PlainError> {
         let required = RegistryInput { is_required: true, ..RegistryInput::default() };
         let url = fill(&remote.url, |name| values.take(name, &required).unwrap_or_default())?;
+        if !url.starts_with("https://") {
+            bail!("its address '{}' is not encrypted; only https is used", quoted(&url, 100));
+        }
         let mut headers = Map::new();
         for header in &remote.headers {
+            check_literal(&header.name)?;
             let variable = header.name.to_ascii_uppercase().replace('-', "_");
             let value = self.value(&variable, header, values)?;
             headers.extend(value.map(|value| (header.name.clone(), value.into())));
@@ -165,10 +174,11 @@ impl EntryDefinition {
     fn argument(
         &mut self,
         argument: &RegistryArgument,
-        values: &mut EntryValues,
+        values: &mut EntryValues<'_>,
     ) -> Result<Vec<String>, PlainError> {
         let input = &argument.input;
         let is_named = argument.kind == "named";
+        check_literal(&input.name)?;
         let label = match (&*input.name, &*argument.value_hint) {
             ("", "") => "argument",
             ("", hint) => hint,
@@ -188,15 +198,15 @@ impl EntryDefinition {
         &mut self,
         name: &str,
         input: &RegistryInput,
-        values: &mut EntryValues,
+        values: &mut EntryValues<'_>,
     ) -> Result<Option<String>, PlainError> {
         if let Some(template) = &input.value {
             // Its `{name}` are values of the user.
-            return fill(template, |name| self.variable(name, &input.description)).map(Some);
+            return fill(template, |name| self.variable(name, &input.description, values)).map(Some);
         }
         let is_given = values.values.contains_key(name);
         if input.is_secret && !is_given {
-            return Ok(input.is_required.then(|| self.variable(name, &input.description)));
+            return Ok(input.is_required.then(|| self.variable(name, &input.description, values)));
         }
         let value = values.take(name, input);
         if let Some(default) = value.as_deref().filter(|_| !is_given) {
@@ -205,11 +215,18 @@ impl EntryDefinition {
         Ok(value)
     }
 
-    /// Returns a variable of the host's environment as a value.
-    fn variable(&mut self, name: &str, about: &str) -> String {
-        let upper = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
-        let variable: String = name.chars().map(upper).collect();
-        let variable = if is_variable(&variable) { variable } else { format!("VALUE_{variable}") };
+    /// Returns a variable as a value that the environment of the host does not have yet, so that the entry gets nothing
+    /// that was meant for others.
+    fn variable(&mut self, name: &str, about: &str, values: &EntryValues<'_>) -> String {
+        let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
+        let upper = |text: &str| -> String { text.chars().map(letter).collect() };
+        let mut variable = upper(name);
+        if !is_variable(&variable) {
+            variable = format!("VALUE_{variable}");
+        }
+        while (values.is_set)(&variable) {
+            variable = format!("{}_{variable}", upper(values.server));
+        }
         let value = format!("${{{variable}}}");
         self.variables.push((variable, quoted(about, 200)));
         value

@@ -218,11 +218,7 @@ fn content(block: ContentBlock) -> ContentPart {
                 ContentBlock::Resource(inner) if inner.meta.is_none() && inner.annotations.is_none() => {
                     resource(inner.resource.clone()).map(ContentPart::Embedded)
                 }
-                ContentBlock::ResourceLink(link)
-                    if link.meta.is_none() && link.annotations.is_none() && link.icons.is_none() =>
-                {
-                    Some(ContentPart::Link(resource_link(link.clone())))
-                }
+                ContentBlock::ResourceLink(link) => Some(ContentPart::Link(resource_link(link.clone()))),
                 _ => None,
             };
             plain.unwrap_or_else(|| ContentPart::Other(whole(&block)))
@@ -266,7 +262,7 @@ mod tests {
             {"type": "image", "data": "AQI=", "mimeType": "image/png"},
             {"type": "audio", "data": "not base64!", "mimeType": "audio/wav"},
             {"type": "resource", "resource": {"uri": "x://1", "text": "one"}},
-            {"type": "resource_link", "uri": "x://2", "name": "two", "size": 7},
+            {"type": "resource_link", "uri": "x://2", "name": "two", "size": 7, "icons": [{"src": "javascript:x"}]},
         ]);
         let result = json!({"content": blocks, "structuredContent": {"n": 1}, "isError": true});
         let reply = reply(serde_json::from_value(result).expect("a result"));
@@ -279,7 +275,7 @@ mod tests {
         assert!(
             matches!(resource, ContentPart::Embedded(one) if one.body == ResourceBody::Text("one".into()))
         );
-        assert!(matches!(link, ContentPart::Link(link) if link.size == Some(7)));
+        assert!(matches!(link, ContentPart::Link(link) if link.size == Some(7) && link.extra.is_empty()));
     }
 
     #[test]

@@ -25,18 +25,16 @@ pub(super) struct LoginTarget {
     pub(super) scope: AddressScope,
 }
 
-/// Hosts that presets.toml names for one login.
+/// Hosts that presets.toml names for one login, with their ports. Another port of this machine is another server; another
+/// port of a name must have a certificate for it.
 pub(super) struct ConfiguredHosts {
-    hosts: Vec<String>,
-    loopback: bool,
+    hosts: Vec<(String, Option<u16>)>,
 }
 
 impl ConfiguredHosts {
     pub(super) fn new<'a>(urls: impl IntoIterator<Item = &'a Url>) -> Self {
-        let hosts: Vec<String> =
-            urls.into_iter().filter_map(|url| Some(url.host_str()?.to_owned())).collect();
-        let loopback = hosts.iter().any(|host| is_loopback(host));
-        Self { hosts, loopback }
+        let host = |url: &Url| Some((url.host_str()?.to_owned(), url.port_or_known_default()));
+        Self { hosts: urls.into_iter().filter_map(host).collect() }
     }
 
     /// Checks a URL. `subject` starts the error message, such as `the token endpoint of a.example`.
@@ -60,10 +58,16 @@ impl ConfiguredHosts {
         if !url.username().is_empty() || url.password().is_some() || url.fragment().is_some() {
             return Err(bad("has a user name, a password or a fragment"));
         }
-        let named = self.hosts.iter().any(|allowed_host| allowed_host == host) || (loopback && self.loopback);
+        let port = url.port_or_known_default();
         let local = loopback || literal(host).is_some_and(|address| !is_public(address));
+        let named = self.hosts.iter().any(|(allowed_host, allowed_port)| match local {
+            true => {
+                *allowed_port == port && (allowed_host == host || (loopback && is_loopback(allowed_host)))
+            }
+            false => allowed_host == host,
+        });
         if local && !named {
-            return Err(bad("is in a private network").hint(PRIVATE_ISSUER_HINT));
+            return Err(bad("is in a private network, and not the server itself").hint(PRIVATE_ISSUER_HINT));
         }
         Ok(LoginTarget { scope: if named { AddressScope::Any } else { AddressScope::Public }, url })
     }

@@ -20,7 +20,7 @@ use serde_json::json;
 /// Value of `client_assertion_type`.
 pub(super) const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
-/// Time for which an assertion is valid. It is used at once.
+/// Time for which an assertion is valid. It is used immediately.
 const LIFETIME: Duration = Duration::from_secs(60);
 
 /// Function that signs a text with a private key.

@@ -10,11 +10,14 @@ use gatehouse_net::{
     http_cause, read_body_while,
 };
 
+use tokio::time::timeout;
+
 use crate::login::is_loopback;
 
 use super::{
     Credentials, OciReference, RegistryAccess, RegistryError,
     auth::{SupportedChallenge, basic, bearer, may_receive_credentials, token_url},
+    transfer::MAX_MANIFEST,
 };
 
 /// Maximum redirects. Registries usually redirect blobs to a store, in one hop.
@@ -23,6 +26,9 @@ const MAX_HOPS: usize = 5;
 /// Maximum time between two pieces of a response.
 const MAX_READ_PAUSE: Duration = Duration::from_secs(30);
 const MAX_REQUEST_TIME: Duration = Duration::from_secs(15 * 60);
+
+/// Maximum time of a response other than a blob: manifests, tokens and errors.
+const MAX_SMALL_TIME: Duration = Duration::from_secs(60);
 
 const MAX_SMALL_RESPONSE: u64 = 64 << 10;
 
@@ -237,7 +243,11 @@ impl RegistryClient {
             progress(read);
             true
         });
-        body.await.map_err(|error| match error {
+        let limit = if cap <= MAX_MANIFEST { MAX_SMALL_TIME } else { MAX_REQUEST_TIME };
+        let body = timeout(limit, body)
+            .await
+            .map_err(|_| self.error(format!("{subject} did not arrive within {} s", limit.as_secs())))?;
+        body.map_err(|error| match error {
             BodyError::TooLarge | BodyError::Stopped => {
                 self.error(format!("sent more than {cap} bytes for {subject}"))
             }

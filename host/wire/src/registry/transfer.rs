@@ -11,7 +11,7 @@ use super::{
 };
 
 /// Maximum bytes of a manifest. Ours have a few hundred; registries accept up to 4 MiB.
-const MAX_MANIFEST: u64 = 1 << 20;
+pub(super) const MAX_MANIFEST: u64 = 1 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublishedArtifact {

@@ -163,8 +163,9 @@ impl CompiledArgumentLimit {
         }
         match (&self.allowed, value) {
             (AllowedValues::OneOf(_), Value::String(text)) => {
-                // Servers resolve such paths, which would leave the directory that a pattern names.
-                self.texts.iter().any(|(glob, is_wild)| glob.is_match(text) && !(*is_wild && climbs(text)))
+                // Servers resolve such paths, which would leave the directory that a pattern names, or cut them at a NUL.
+                let is_odd = climbs(text) || text.contains(char::is_control);
+                self.texts.iter().any(|(glob, is_wild)| glob.is_match(text) && !(*is_wild && is_odd))
             }
             (AllowedValues::OneOf(values), Value::Number(number)) => values
                 .iter()

@@ -29,7 +29,23 @@ pub(super) fn fill(template: &str, mut value: impl FnMut(&str) -> String) -> Res
 /// Checks that a variable is one of the server itself: others choose registries of packages, load code or change where
 /// `npx`, `uvx` and `docker` connect.
 pub(super) fn check_variable(name: &str) -> Result<(), PlainError> {
-    const LOADERS: [&str; 6] = ["NODE_", "PYTHON", "LD_", "DYLD_", "DOCKER_", "BASH_"];
+    const LOADERS: [&str; 15] = [
+        "BASH_",
+        "DOCKER_",
+        "DYLD_",
+        "GCONV_PATH",
+        "GIT_CONFIG",
+        "GIT_EXEC_PATH",
+        "GIT_SSH",
+        "JAVA_TOOL_OPTIONS",
+        "LD_",
+        "NODE_",
+        "PERL",
+        "PREFIX",
+        "PYTHON",
+        "RUBY",
+        "XDG_",
+    ];
     let display_name = quoted(name, 64);
     if !is_variable(name) {
         bail!("'{display_name}' is not the name of a variable");
@@ -60,25 +76,30 @@ pub(super) fn is_harmless(kind: &str, option: &RegistryArgument) -> bool {
 }
 
 /// Checks that the name of a package can be nothing else, such as an option.
-pub(super) fn check_identifier(identifier: &str, also: &str) -> Result<(), PlainError> {
+pub(super) fn check_identifier(kind: &str, identifier: &str, also: &str) -> Result<(), PlainError> {
     let is_start = |c: char| c.is_ascii_alphanumeric() || (c == '@' && also.contains('@'));
     let letter = |c: char| c.is_ascii_alphanumeric() || also.contains(c);
     let is_name =
         identifier.starts_with(is_start) && identifier.len() <= 214 && identifier.chars().all(letter);
-    if !is_name || identifier.contains("..") {
+    // npm reads `a/b` as a repository or a directory.
+    let has_scope = identifier.starts_with('@') && identifier.matches('/').count() == 1;
+    let is_path = kind == "npm" && identifier.contains('/') && !has_scope;
+    if !is_name || is_path || identifier.contains("..") {
         bail!("'{}' is not the name of a package", quoted(identifier, 100));
     }
     Ok(())
 }
 
-/// Checks that a version is exact: a range or a tag would run another program tomorrow.
-pub(super) fn check_version(version: &str) -> Result<(), PlainError> {
+/// Checks that a version is exact: a range or a tag would run another program tomorrow. To npm, `1.2` is a range, and as
+/// tags of images such versions move. To PyPI, it is exact.
+pub(super) fn check_version(kind: &str, version: &str) -> Result<(), PlainError> {
     let letter = |c: char| c.is_ascii_alphanumeric() || ".+-".contains(c);
     let is_exact = version.starts_with(|c: char| c.is_ascii_digit())
         && version.len() <= 64
         && version.chars().all(letter)
         && !version.split('.').any(|part| matches!(part, "x" | "X" | ""));
-    if !is_exact {
+    let numbers = version.split(['-', '+']).next().unwrap_or_default().split('.');
+    if !is_exact || (kind != "pypi" && numbers.count() < 3) {
         bail!("'{}' is not an exact version", quoted(version, 64));
     }
     Ok(())
@@ -86,12 +107,17 @@ pub(super) fn check_version(version: &str) -> Result<(), PlainError> {
 
 /// Returns an image with an exact tag or a digest.
 pub(super) fn pinned_image(identifier: &str, version: &str) -> Result<String, PlainError> {
-    if identifier.contains("@sha256:") {
+    if let Some((_, digest)) = identifier.split_once("@sha256:") {
+        if digest.len() != 64 || !digest.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            bail!("'{}' has no valid digest", quoted(identifier, 200));
+        }
         return Ok(identifier.to_owned());
     }
     let (_, last) = identifier.rsplit_once('/').unwrap_or(("", identifier));
     match last.split_once(':') {
-        Some((_, tag)) => check_version(tag.trim_start_matches('v')).map(|()| identifier.to_owned()),
-        None => check_version(version.trim_start_matches('v')).map(|()| format!("{identifier}:{version}")),
+        Some((_, tag)) => check_version("oci", tag.trim_start_matches('v')).map(|()| identifier.to_owned()),
+        None => {
+            check_version("oci", version.trim_start_matches('v')).map(|()| format!("{identifier}:{version}"))
+        }
     }
 }

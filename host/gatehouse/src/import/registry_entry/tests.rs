@@ -23,7 +23,7 @@ fn package(mut package: Value) -> RegistryEntry {
 
 fn made(entry: &RegistryEntry, values: &[(&str, &str)]) -> Result<EntryDefinition, PlainError> {
     let values = values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    definition(entry, false, values)
+    definition(entry, false, values, "files", &|name| name == "GITHUB_TOKEN")
 }
 
 fn refused(entry: &RegistryEntry) -> String {
@@ -107,6 +107,20 @@ fn a_hostile_entry_is_refused() {
         (json!({"version": "latest"}), "'latest' is not an exact version"),
         (json!({"version": "^1.0.0"}), "not an exact version"),
         (json!({"version": "1.x"}), "not an exact version"),
+        (json!({"version": "1"}), "not an exact version"),
+        (json!({"version": "1.2-beta.3.4"}), "not an exact version"),
+        (json!({"identifier": "evil/repo"}), "is not the name of a package"),
+        (json!({"identifier": "@evil/a/b"}), "is not the name of a package"),
+        (json!({"registryType": "oci", "identifier": "acme/files@sha256:zzz"}), "has no valid digest"),
+        (json!({"registryType": "oci", "identifier": "acme/files:1"}), "not an exact version"),
+        (
+            json!({"packageArguments": [{"type": "named", "name": "${GITHUB_TOKEN}", "value": "true"}]}),
+            "would read the environment",
+        ),
+        (
+            json!({"environmentVariables": [{"name": "GIT_SSH_COMMAND", "default": "evil"}]}),
+            "it sets the variable GIT_SSH_COMMAND",
+        ),
         (json!({"version": "1.0.0 --registry=https://evil.example"}), "not an exact version"),
         (json!({"identifier": "--registry=https://evil.example"}), "is not the name of a package"),
         (json!({"identifier": "a b"}), "is not the name of a package"),
@@ -157,6 +171,8 @@ fn a_hostile_entry_is_refused() {
         assert!(refused.contains(reason), "{hostile}: {refused}");
     }
     assert!(refused(&entry(json!({}))).contains("no address"));
+    let open = entry(json!({"remotes": [{"type": "sse", "url": "http://169.254.169.254/latest"}]}));
+    assert!(refused(&open).contains("is not encrypted"));
 }
 
 #[test]
@@ -165,10 +181,24 @@ fn an_address_is_chosen_on_request() {
         "packages": [{"registryType": "npm", "identifier": "b", "version": "1.2.3", "transport": {"type": "stdio"}}],
         "remotes": [{"type": "sse", "url": "https://b.example/sse"}],
     }));
-    let local = definition(&both, false, BTreeMap::new()).expect("a definition").definition;
+    let local = definition(&both, false, BTreeMap::new(), "b", &|_| false).expect("a definition").definition;
     assert_eq!(local["command"], "npx");
-    let remote = definition(&both, true, BTreeMap::new()).expect("a definition").definition;
+    let remote = definition(&both, true, BTreeMap::new(), "b", &|_| false).expect("a definition").definition;
     assert_eq!(Value::Object(remote), json!({"url": "https://b.example/sse", "transport": "sse"}));
-    let reason = definition(&package(json!({})), true, BTreeMap::new()).map(drop).expect_err("no address");
+    let reason = definition(&package(json!({})), true, BTreeMap::new(), "b", &|_| false)
+        .map(drop)
+        .expect_err("no address");
     assert_eq!(reason.to_string(), "it has no address; leave out --remote");
+}
+
+#[test]
+fn an_entry_reads_no_variable_that_the_host_has() {
+    let entry = package(json!({"environmentVariables": [
+        {"name": "GITHUB_TOKEN", "isRequired": true, "isSecret": true},
+        {"name": "MODE", "value": "{GITHUB_TOKEN}"},
+        {"name": "API_KEY", "isRequired": true, "isSecret": true},
+    ]}));
+    let made = made(&entry, &[]).expect("a definition");
+    let own = "${FILES_GITHUB_TOKEN}";
+    assert_eq!(made.definition["env"], json!({"GITHUB_TOKEN": own, "MODE": own, "API_KEY": "${API_KEY}"}));
 }

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use gatehouse_core::{
     CallContext, Reply,
     completion::{CompletionRequest, CompletionTarget, Completions},
+    names::quoted,
     outcome::EmbeddedResource,
     prompt::FilledPrompt,
     resource::ResourcePage,
@@ -27,6 +28,12 @@ use crate::downstream::{
     http::{argument_headers, tool_headers},
     peer::{Channel, Lifecycle},
 };
+
+/// Maximum values of a completion (MCP, "Completion Results").
+const MAX_COMPLETIONS: usize = 100;
+
+/// Maximum length of a completed value.
+const MAX_COMPLETION_CHARS: usize = 2_000;
 
 #[async_trait]
 impl ServerConnection for ServerSession {
@@ -130,7 +137,9 @@ impl ServerConnection for ServerSession {
         let mut result = self.request(COMPLETE, params).await?.value;
         let completion = parse(COMPLETE, take(&mut result, "completion"))?;
         let CompletionInfo { values, total, has_more, .. } = completion;
-        Ok(Completions { values, total, more: has_more.unwrap_or(false) })
+        let more = has_more.unwrap_or(false) || values.len() > MAX_COMPLETIONS;
+        let shown = values.iter().take(MAX_COMPLETIONS).map(|value| quoted(value, MAX_COMPLETION_CHARS));
+        Ok(Completions { values: shown.collect(), total, more })
     }
 
     async fn ended(&self) -> ConnectionEnd {

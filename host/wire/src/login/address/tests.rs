@@ -37,7 +37,8 @@ fn metadata_urls_must_be_https_and_public() {
 fn hosts_in_presets_toml_may_be_private() {
     let hosts = ConfiguredHosts::new([&url("http://127.0.0.1:1/mcp"), &url("https://sso.corp")]);
     let scope = |text: &str| hosts.check(text, "It").map(|target| target.scope).ok();
-    assert_eq!(scope("http://localhost:9/x"), Some(AddressScope::Any));
+    assert_eq!(scope("http://localhost:1/x"), Some(AddressScope::Any));
+    assert_eq!(scope("http://127.0.0.1:9/x"), None, "another port is another server");
     assert_eq!(scope("https://sso.corp/x"), Some(AddressScope::Any));
     assert_eq!(scope("https://other.corp/x"), Some(AddressScope::Public));
     assert_eq!(scope("https://10.0.0.1/x"), None);

@@ -235,7 +235,7 @@ pub(crate) fn block(content: ContentPart) -> Result<ContentBlock, Fault> {
         ContentPart::Text(text) => return Ok(ContentBlock::text(text)),
         ContentPart::Image(image) => media("image", image),
         ContentPart::Audio(audio) => media("audio", audio),
-        ContentPart::Link(link) => Value::Object(present([
+        ContentPart::Link(link) => present([
             ("type", Some("resource_link".into())),
             ("uri", Some(link.uri.into())),
             ("name", Some(link.name.into())),
@@ -243,7 +243,10 @@ pub(crate) fn block(content: ContentPart) -> Result<ContentBlock, Fault> {
             ("description", link.description.map(Into::into)),
             ("mimeType", link.mime_type.map(Into::into)),
             ("size", link.size.map(Into::into)),
-        ])),
+        ])
+        .into_iter()
+        .chain(link.extra)
+        .collect(),
         ContentPart::Embedded(resource) => {
             let body = match resource.body {
                 ResourceBody::Text(text) => ("text", Some(text.into())),
