@@ -94,6 +94,7 @@ impl SourceListing {
     }
 }
 
+#[derive(Clone)]
 pub struct Catalog {
     pub preset: Arc<str>,
     pub generation: CatalogGeneration,
@@ -115,6 +116,8 @@ pub struct Catalog {
     pending: Vec<(SourceId, PendingListing)>,
     /// Patterns of the preset that match no tool. Tools behind gates are checked by [`ServerTools::matches`].
     pub unmatched: Vec<UnmatchedPattern>,
+    /// True if a server has too many tools for a client's context, so that some are not listed.
+    pub has_oversized_servers: bool,
     /// Servers with too many tools for a client's context.
     pub crowded: Vec<OversizedServer>,
     pub project: Option<PathBuf>,
@@ -195,6 +198,7 @@ impl Catalog {
             workflow: preset.workflow.clone(),
             pending,
             unmatched,
+            has_oversized_servers: !crowded.is_empty(),
             crowded,
             project: preset.project.clone(),
             entries: entries.into_iter().map(Arc::new).collect(),

@@ -182,19 +182,26 @@ fn estimate_tokens(entry: &ToolEntry) -> usize {
         entry.name.as_str().len() + spec.title.as_ref().map_or(0, String::len) + spec.description.len();
     let schemas = json::encoded_len(&*spec.input_schema)
         + spec.output_schema.as_ref().map_or(0, |schema| json::encoded_len(&**schema));
-    (texts + schemas + spec.meta.as_ref().map_or(0, |meta| json::encoded_len(&**meta))) / 4
+    let icons: usize = spec.icons.iter().map(|icon| icon.src.len()).sum();
+    (texts + schemas + icons + spec.meta.as_ref().map_or(0, |meta| json::encoded_len(&**meta))) / 4
 }
 
 #[cfg(test)]
 mod tests {
     use crate::{
         ToolSpec,
+        icon::Icon,
         testing::{Fixture, catalog, tool},
     };
 
     #[tokio::test]
     async fn one_server_does_not_fill_the_list() {
-        let fat = |name: &str| ToolSpec { description: "x".repeat(60_000), ..tool(name, None) };
+        let icon = Icon { src: "x".repeat(30_000), sizes: Vec::new(), theme: None };
+        let fat = |name: &str| ToolSpec {
+            description: "x".repeat(30_000),
+            icons: vec![icon.clone()],
+            ..tool(name, None)
+        };
         let crowd = Fixture::server("crowd", ["a", "b", "c", "d", "e"].map(fat).into());
         let other = Fixture::server("other", vec![fat("a")]);
         let catalog = catalog(&[&crowd, &other]).await;

@@ -42,6 +42,31 @@ pub struct ResourcesAndPrompts {
     skill_index: OnceLock<ToolSegment>,
 }
 
+impl Clone for ResourcesAndPrompts {
+    /// The copy makes its own index of skills.
+    fn clone(&self) -> Self {
+        self.restricted(|_| true, |_| true)
+    }
+}
+
+/// Starts of the addresses of servers' resources, which no gate provides.
+const SERVER_ADDRESSES: [&str; 3] = ["gatehouse://server/", "ui://server/", "skill://server/"];
+
+/// Returns the templates of a source, of a gate without those that match addresses of servers.
+fn own_templates(id: &SourceId, templates: &[UriTemplate]) -> Vec<UriTemplate> {
+    let is_own = |template: &&UriTemplate| {
+        let prefix = template.prefix();
+        let overlaps = |start: &str| prefix.starts_with(start) || start.starts_with(prefix);
+        let is_taken = matches!(id, SourceId::Gate(_)) && SERVER_ADDRESSES.into_iter().any(overlaps);
+        if is_taken {
+            let template = names::quoted(&template.uri_template, 200);
+            tracing::warn!("leaving out the template '{template}' of {id}: it matches addresses of servers");
+        }
+        !is_taken
+    };
+    templates.iter().filter(is_own).cloned().collect()
+}
+
 impl ResourcesAndPrompts {
     /// Fails if two sources have overlapping templates or prompts with the same name.
     pub(crate) fn new(listings: &[SourceListing]) -> Result<Self, CatalogError> {
@@ -51,9 +76,10 @@ impl ResourcesAndPrompts {
             let id = listed.source.id();
             let params = listed.params_text();
             // Without a template nothing could be read.
-            if listing.resources && !listing.templates.is_empty() {
-                resources_and_prompts.check_addresses(id, &listing.templates)?;
-                let (source, templates) = (Arc::clone(&listed.source), listing.templates.clone());
+            let templates = own_templates(id, &listing.templates);
+            if listing.resources && !templates.is_empty() {
+                resources_and_prompts.check_addresses(id, &templates)?;
+                let source = Arc::clone(&listed.source);
                 let (params, listing) = (Arc::clone(&params), Arc::clone(listing));
                 resources_and_prompts.resources.push(ResourceSource { source, params, templates, listing });
             }

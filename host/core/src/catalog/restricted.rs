@@ -44,11 +44,20 @@ impl Catalog {
             pending,
             // For operators.
             unmatched: Vec::new(),
+            has_oversized_servers: self.has_oversized_servers,
             crowded: Vec::new(),
             project: self.project.clone(),
             entries,
             access: Some(access),
         }
+    }
+
+    /// Returns this catalog without the tools that only interfaces may call, for a client that shows none.
+    #[must_use]
+    pub fn without_app_tools(&self) -> Self {
+        let mut catalog = self.clone();
+        catalog.entries.retain(|entry| entry.spec.is_for_models());
+        catalog
     }
 
     /// Returns the access that limits the caller of this catalog. `None` if nothing does.

@@ -101,7 +101,7 @@ impl UriTemplate {
         expressions.flat_map(variables).map(|(name, _)| name).collect()
     }
 
-    fn prefix(&self) -> &str {
+    pub(crate) fn prefix(&self) -> &str {
         self.uri_template.split('{').next().unwrap_or_default()
     }
 }

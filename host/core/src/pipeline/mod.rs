@@ -1,7 +1,7 @@
 //! The stages that every call passes on its way to a source, and its outcome on the way back.
 //!
 //! ```text
-//! respond → convert → observe → audit → quota → admit → deadline → splice → validate → permit → workflow → approve → compact → rescue → conform → source
+//! local_paths → respond → convert → observe → audit → quota → admit → deadline → splice → validate → permit → workflow → approve → compact → rescue → conform → source
 //! ```
 //!
 //! A stage that has nothing to do for a call is skipped. docs/architecture.md has the reason for each position. The
@@ -14,6 +14,7 @@ mod compact;
 mod conform;
 mod convert;
 mod deadline;
+mod local_paths;
 mod observe;
 mod permit;
 mod quota;
@@ -42,6 +43,7 @@ pub use compact::CompactStage;
 pub use conform::ConformStage;
 pub use convert::ConvertStage;
 pub use deadline::DeadlineStage;
+pub use local_paths::LocalPathsStage;
 pub use observe::{CALL_LOG_TARGET, CallLog, CallObserver, CallRecord, ObserveStage};
 pub use permit::PermitStage;
 pub use quota::QuotaStage;

@@ -25,7 +25,8 @@ pub enum SurfaceMode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolSurface {
     All,
-    /// Everything that the gate for servers' tools would find, without this gate: unlisted tools too.
+    /// Everything that the gate for servers' tools would find, without this gate: unlisted tools too. If a server has more
+    /// than [`MAX_SERVER_TOKENS`](crate::catalog::MAX_SERVER_TOKENS), its listed tools and the gate.
     Direct,
     /// The gate that finds and calls the servers' tools, without these.
     Proxied,
@@ -78,8 +79,8 @@ impl ToolSurface {
     fn hidden_sources(self, catalog: &Catalog) -> BTreeSet<&SourceId> {
         let gates = relaying_gates(catalog);
         match self {
-            // Servers that only the gate reaches would be lost.
-            Self::Direct if !catalog.has_other_servers => gates,
+            // Servers and tools that only the gate reaches would be lost.
+            Self::Direct if !catalog.has_other_servers && !catalog.has_oversized_servers => gates,
             Self::Proxied if !gates.is_empty() => {
                 let entries = catalog.entries().iter().filter(|entry| is_of_server(entry));
                 entries.map(|entry| &entry.id.source).collect()

@@ -17,13 +17,14 @@ use crate::{
 };
 
 /// Tools of servers that one preset, and one caller if access is limited, may use.
+#[derive(Clone)]
 pub struct ServerTools {
     preset: Arc<CompiledPreset>,
     /// Approvals of exposed tools, perhaps under other names.
     approvals: Arc<RequiredApprovals>,
     /// Entries of called tools, because reading a schema is slower than validating arguments.
     cached: Arc<Mutex<HashMap<ToolId, Arc<ToolEntry>>>>,
-    restriction: Option<ServerRestriction>,
+    restriction: Option<Arc<ServerRestriction>>,
 }
 
 pub type ToolNames = HashSet<Arc<str>>;
@@ -59,7 +60,10 @@ impl ServerTools {
             preset: Arc::clone(&self.preset),
             approvals: Arc::clone(&self.approvals),
             cached: Arc::clone(&self.cached),
-            restriction: Some(ServerRestriction { access: Arc::clone(access), callable: Mutex::default() }),
+            restriction: Some(Arc::new(ServerRestriction {
+                access: Arc::clone(access),
+                callable: Mutex::default(),
+            })),
         }
     }
 

@@ -6,7 +6,7 @@ use serde_json::Map;
 
 use super::{SurfaceMode, ToolSurface, missing_part};
 use crate::{
-    Catalog, CompiledPreset, Preset, SourceId,
+    Catalog, CompiledPreset, Preset, SourceId, ToolSpec,
     testing::{Fixture, forwarding_tool, request_tool, tool},
 };
 
@@ -23,6 +23,12 @@ async fn build(change: Preset, servers: &[&str]) -> (CompiledPreset, Catalog) {
         let tools = match &**id.name() {
             "kg" => vec![tool("kg_search", None)],
             "relay" => vec![tool("find", None), forwarding_tool("relay"), request_tool("request")],
+            "huge" => {
+                let description = "x".repeat(150_000);
+                ["get", "put"]
+                    .map(|name| ToolSpec { description: description.clone(), ..tool(name, None) })
+                    .into()
+            }
             _ => vec![tool("get", None), tool("put", None)],
         };
         listings.push(Fixture::new(id, tools).listed().await);
@@ -83,6 +89,13 @@ async fn no_server_is_lost() {
     let cannot_find = Preset { deny: vec!["find".into()], ..auto() };
     let (_, catalog) = build(cannot_find, &["git"]).await;
     assert_eq!(listed(&catalog)[1], "git__get git__put kg_search relay request", "a gate that only calls");
+
+    let (_, catalog) = build(auto(), &["huge"]).await;
+    assert_eq!(
+        listed(&catalog)[0],
+        "find huge__get kg_search relay request",
+        "the gate finds the other tool"
+    );
 
     let (preset, catalog) = build(auto(), &[]).await;
     assert!(missing_part(&preset, &catalog).expect("a warning").ends_with("add `servers`"));
