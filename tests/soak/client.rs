@@ -14,15 +14,17 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(super) struct Client {
     address: String,
     path: String,
+    token: String,
     session: String,
     next: u64,
 }
 
 impl Client {
-    pub(super) fn open(address: &str, preset: &str) -> Self {
+    pub(super) fn open(address: &str, token: &str, preset: &str) -> Self {
         let mut client = Self {
             address: address.to_owned(),
             path: format!("/mcp/p/{preset}"),
+            token: token.to_owned(),
             session: String::new(),
             next: 1,
         };
@@ -42,9 +44,33 @@ impl Client {
     /// # Errors
     /// The message received instead of a result.
     pub(super) fn call(&mut self, tool: &str, arguments: &Value) -> Result<Value, String> {
+        self.request("tools/call", json!({"name": tool, "arguments": arguments}))
+    }
+
+    /// Reads a resource.
+    pub(super) fn read(&mut self, uri: &str) -> Result<Value, String> {
+        self.request("resources/read", json!({"uri": uri}))
+    }
+
+    /// Calls a tool with a token for progress, and reads only the beginning of the answer.
+    pub(super) fn call_and_leave(&mut self, tool: &str, arguments: &Value) {
         self.next += 1;
-        let params = json!({"name": tool, "arguments": arguments});
+        let params = json!({"name": tool, "arguments": arguments, "_meta": {"progressToken": self.next}});
         let request = json!({"jsonrpc": "2.0", "id": self.next, "method": "tools/call", "params": params});
+        let Ok(mut stream) = self.send("POST", &request.to_string()) else { return };
+        let _ = stream.set_read_timeout(Some(Duration::from_secs(1)));
+        let _ = stream.read(&mut [0; 512]);
+        std::thread::park_timeout(Duration::from_secs(1));
+    }
+
+    /// Opens a stream of changes, which stays open until it is dropped.
+    pub(super) fn listen(&self) -> Option<TcpStream> {
+        self.send("GET", "").ok()
+    }
+
+    fn request(&mut self, method: &str, params: Value) -> Result<Value, String> {
+        self.next += 1;
+        let request = json!({"jsonrpc": "2.0", "id": self.next, "method": method, "params": params});
         let answer = self.post(&request)?;
         let messages = answer
             .lines()
@@ -60,25 +86,30 @@ impl Client {
     }
 
     fn post(&self, message: &Value) -> Result<String, String> {
-        let body = message.to_string();
-        let mut head = format!(
-            "POST {} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\n\
-             connection: close\r\ncontent-length: {}\r\n",
-            self.path,
-            self.address,
-            body.len()
-        );
-        if !self.session.is_empty() {
-            head.push_str(&format!("mcp-session-id: {}\r\n", self.session));
-        }
         let exchange = || {
-            let mut stream = TcpStream::connect(&self.address)?;
-            stream.set_read_timeout(Some(PATIENCE))?;
-            stream.write_all(format!("{head}\r\n{body}").as_bytes())?;
+            let mut stream = self.send("POST", &message.to_string())?;
             let mut answer = Vec::new();
             stream.read_to_end(&mut answer)?;
             Ok::<_, std::io::Error>(String::from_utf8_lossy(&answer).into_owned())
         };
         exchange().map_err(|error| error.to_string())
+    }
+
+    fn send(&self, method: &str, body: &str) -> std::io::Result<TcpStream> {
+        let mut head = format!(
+            "{method} {} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\ncontent-type: application/json\r\n\
+             accept: application/json, text/event-stream\r\nconnection: close\r\ncontent-length: {}\r\n",
+            self.path,
+            self.address,
+            self.token,
+            body.len()
+        );
+        if !self.session.is_empty() {
+            head.push_str(&format!("mcp-session-id: {}\r\n", self.session));
+        }
+        let mut stream = TcpStream::connect(&self.address)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.write_all(format!("{head}\r\n{body}").as_bytes())?;
+        Ok(stream)
     }
 }

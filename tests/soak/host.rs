@@ -7,10 +7,14 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
+use serde_json::{Value, json};
+
 pub(super) struct Host {
     child: Child,
     address: String,
     folder: PathBuf,
+    /// Keys of the honest person, and of the other.
+    keys: [String; 2],
 }
 
 impl Host {
@@ -18,22 +22,26 @@ impl Host {
     pub(super) fn start(program: &Path, server: &str, gates: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("gatehouse-soak-{}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");
+        let skills = folder.join("skills.json");
+        fs::write(&skills, deep_skill().to_string()).expect("skills");
         let block = |name: &str, options: &str| {
             format!(
                 "[servers.{name}]\ncommand = {server:?}\nargs = [\"stdio\"{options}]\ntimeout = \"10 s\"\n"
             )
         };
         let presets = format!(
-            "[host]\ngates = [{gates:?}]\n{}{}{}{}[gates.vices]\ngrants = [\"documents\", \"models\"]\nlimits = {{ time = \"5 s\" }}\n\
+            "[auth]\n[host]\ngates = [{gates:?}]\n{}{}{}{}{}[gates.vices]\ngrants = [\"documents\", \"models\"]\nlimits = {{ time = \"5 s\" }}\n\
              [presets.honest]\ngates.echo = {{}}\nservers = [\"steady\"]\n[presets.good]\nservers = [\"good\"]\n\
              [presets.hostile]\ngates.vices = {{}}\nservers = [\"bad\"]\n[presets.deaf]\nservers = [\"deaf\"]\n\
-             [presets.documents]\ngates.vices = {{}}\n",
+             [presets.documents]\ngates.vices = {{}}\n[presets.slow]\nservers = [\"good\"]\n[presets.skills]\nservers = [\"skilled\"]\n",
             block("steady", ""),
             block("good", ""),
             block("bad", ", \"attacks=yes\""),
             block("deaf", ", \"attacks=yes\""),
+            block("skilled", &format!(", \"era=new\", \"skills={}\"", skills.display())),
         );
         fs::write(folder.join("presets.toml"), presets).expect("presets.toml");
+        let keys = ["ann", "bob"].map(|name| key(program, &folder, name));
         let mut child = Command::new(program)
             .args(["serve", "--http", "127.0.0.1:0", "--preset", "honest", "--config"])
             .arg(folder.join("presets.toml"))
@@ -53,11 +61,19 @@ impl Host {
         let address = address.unwrap_or_else(|| panic!("the host does not listen: {log}"));
         // Drain the log: a full pipe would block the host.
         std::thread::spawn(move || lines.for_each(drop));
-        Self { child, address, folder }
+        Self { child, address, folder, keys }
     }
 
     pub(super) fn address(&self) -> &str {
         &self.address
+    }
+
+    pub(super) fn honest_key(&self) -> &str {
+        &self.keys[0]
+    }
+
+    pub(super) fn other_key(&self) -> &str {
+        &self.keys[1]
     }
 
     pub(super) fn memory(&self, name: &str) -> u64 {
@@ -73,4 +89,25 @@ impl Drop for Host {
         let _ = self.child.wait();
         let _ = fs::remove_dir_all(&self.folder);
     }
+}
+
+fn key(program: &Path, folder: &Path, name: &str) -> String {
+    let output = Command::new(program)
+        .args(["keys", "create", name, "--json", "--config"])
+        .arg(folder.join("presets.toml"))
+        .env("GATEHOUSE_STATE", folder.join("state"))
+        .output()
+        .expect("a key");
+    let key: Value = serde_json::from_slice(&output.stdout).expect("a key as JSON");
+    key["token"].as_str().expect("a token").to_owned()
+}
+
+/// Returns a skill whose frontmatter is nested too deep to be parsed.
+fn deep_skill() -> Value {
+    let uri = "skill://deep/SKILL.md";
+    let brackets = "[".repeat(60_000);
+    json!({
+        "skills": [{"uri": uri, "frontmatter": {"name": "deep", "description": "d"}, "resources": "dynamic"}],
+        "files": {uri: format!("---\nname: deep\ndescription: d\nx: {brackets}\n---\n")},
+    })
 }

@@ -1,7 +1,8 @@
-//! `cargo xtask soak`: honest clients next to hostile sources, compared with an equally busy honest server.
+//! `cargo xtask soak`: honest clients next to hostile sources and a greedy person, compared with an equally busy honest
+//! person.
 //!
 //! `soak GATEHOUSE SERVER GATES SECONDS`: the program, the fixture server, the directory of the fixture gates, and the
-//! length of each of the two runs.
+//! length of each of the four runs.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the output is for the user")]
 
@@ -18,7 +19,7 @@ use std::{
 
 use client::Client;
 use host::Host;
-use serde_json::{Value, json};
+use serde_json::json;
 
 const HONEST: usize = 4;
 
@@ -49,62 +50,95 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let length = Duration::from_secs(seconds);
-    let host = || Host::start(&PathBuf::from(program), server, gates);
-    let busy = run(&host(), length, &BUSY);
-    report("next to an equally busy honest server", &busy);
-    let hostile = run(&host(), length, &HOSTILE);
-    report("next to a hostile server, gate and documents", &hostile);
-    let (usual, attacked) = (p(&busy, 99), p(&hostile, 99));
-    println!(
-        "honest p99: {:.1} times the p99 next to the honest server",
-        attacked.as_secs_f64() / usual.as_secs_f64()
-    );
-    let ok = hostile.failed.is_empty() && busy.failed.is_empty();
+    let measure = |neighbours: &'static [Neighbour]| {
+        run(&Host::start(&PathBuf::from(program), server, gates), length, neighbours)
+    };
+    let busy = measure(&BUSY);
+    report("next to an equally busy honest person", &busy);
+    let mut ok = busy.failed.is_empty();
+    for (what, neighbours, limit) in [
+        ("next to a hostile server, gate and documents", &HOSTILE[..], None),
+        ("next to one greedy person", &GREEDY[..], Some(MAX_RATIO)),
+        ("next to hostile skills and progress", &SKILLS[..], Some(MAX_RATIO)),
+    ] {
+        let attacked = measure(neighbours);
+        report(what, &attacked);
+        let ratio = p(&attacked, 99).as_secs_f64() / p(&busy, 99).as_secs_f64();
+        println!("  honest p99: {ratio:.1} times the p99 next to the honest person");
+        ok &= attacked.failed.is_empty() && limit.is_none_or(|limit| ratio <= limit);
+    }
     if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// A call that keeps the host busy: preset, tool and arguments.
-type BusyCall = (&'static str, &'static str, fn() -> Value);
+/// Maximum ratio of the p99 next to attackers to that next to an honest person.
+const MAX_RATIO: f64 = 3.0;
 
-const BUSY: [BusyCall; 3] = [
-    ("good", "good__echo", || json!({"text": "busy"})),
-    ("good", "good__large", || json!({"megabytes": 4})),
-    ("good", "good__echo", || json!({"text": "x".repeat(100_000)})),
+/// Clients of another person, which repeat something until the end: their number, the preset, and what they do.
+type Neighbour = (usize, &'static str, fn(&mut Client));
+
+const BUSY: [Neighbour; 3] = [
+    (1, "good", |client| drop(client.call("good__echo", &json!({"text": "busy"})))),
+    (1, "good", |client| drop(client.call("good__large", &json!({"megabytes": 4})))),
+    (1, "good", |client| drop(client.call("good__echo", &json!({"text": "x".repeat(100_000)})))),
 ];
 
-const HOSTILE: [BusyCall; 14] = [
-    ("hostile", "bad__notify", || json!({"count": 20_000})),
-    ("hostile", "bad__notify", || json!({"count": 20_000, "method": "notifications/prompts/list_changed"})),
-    ("hostile", "bad__values", || json!({"count": 6_000_000})),
-    ("hostile", "bad__values", || json!({"count": 400_000})),
-    ("hostile", "bad__raw", || json!({"text": "[".repeat(100_000)})),
-    ("hostile", "bad__large", || json!({"megabytes": 15})),
-    ("hostile", "bad__flood", || json!({})),
-    ("hostile", "bad__die", || json!({})),
-    ("deaf", "deaf__question", || json!({"method": "ping"})),
-    ("hostile", "vice_memory", || json!({})),
-    ("hostile", "vice_recursion", || json!({})),
-    ("hostile", "vice_flood", || json!({})),
-    ("hostile", "vice_objects", || json!({})),
-    ("documents", "extracts", || json!({})),
+const HOSTILE: [Neighbour; 14] = [
+    (1, "hostile", |client| drop(client.call("bad__notify", &json!({"count": 20_000})))),
+    (1, "hostile", |client| {
+        let method = "notifications/prompts/list_changed";
+        drop(client.call("bad__notify", &json!({"count": 20_000, "method": method})));
+    }),
+    (1, "hostile", |client| drop(client.call("bad__values", &json!({"count": 6_000_000})))),
+    (1, "hostile", |client| drop(client.call("bad__values", &json!({"count": 400_000})))),
+    (1, "hostile", |client| drop(client.call("bad__raw", &json!({"text": "[".repeat(100_000)})))),
+    (1, "hostile", |client| drop(client.call("bad__large", &json!({"megabytes": 15})))),
+    (1, "hostile", |client| drop(client.call("bad__flood", &json!({})))),
+    (1, "hostile", |client| drop(client.call("bad__die", &json!({})))),
+    (1, "deaf", |client| drop(client.call("deaf__question", &json!({"method": "ping"})))),
+    (1, "hostile", |client| drop(client.call("vice_memory", &json!({})))),
+    (1, "hostile", |client| drop(client.call("vice_recursion", &json!({})))),
+    (1, "hostile", |client| drop(client.call("vice_flood", &json!({})))),
+    (1, "hostile", |client| drop(client.call("vice_objects", &json!({})))),
+    (1, "documents", |client| drop(client.call("extracts", &json!({})))),
 ];
 
-fn run(host: &Host, length: Duration, calls: &'static [BusyCall]) -> Findings {
+const GREEDY: [Neighbour; 3] = [
+    // Calls that end at their time limit.
+    (96, "good", |client| drop(client.call("good__never", &json!({})))),
+    (256, "good", |client| {
+        let stream = client.listen();
+        thread::park_timeout(Duration::from_secs(30));
+        drop(stream);
+    }),
+    (16, "honest", |client| drop(client.call("echo", &json!({"text": "x".repeat(3_900_000)})))),
+];
+
+const SKILLS: [Neighbour; 2] = [
+    (4, "skills", |client| drop(client.read("skill://server/skilled/deep/SKILL.md"))),
+    (8, "hostile", |client| {
+        client.call_and_leave("bad__progress", &json!({"count": 1_000, "bytes": 100_000}))
+    }),
+];
+
+fn run(host: &Host, length: Duration, neighbours: &'static [Neighbour]) -> Findings {
     let (over, disturbances) = (AtomicBool::new(false), AtomicU64::new(0));
     let mut findings = Findings::default();
     thread::scope(|scope| {
         let honest: Vec<_> = (0..HONEST).map(|_| scope.spawn(|| be_honest(host, &over))).collect();
-        for (preset, tool, arguments) in calls {
-            let (over, disturbances) = (&over, &disturbances);
-            scope.spawn(move || {
-                let mut client = Client::open(host.address(), preset);
-                while !over.load(Ordering::Relaxed) {
-                    let _ = client.call(tool, &arguments());
-                    disturbances.fetch_add(1, Ordering::Relaxed);
-                    thread::park_timeout(PAUSE);
-                }
-            });
-        }
+        let each = neighbours.iter().flat_map(|neighbour| std::iter::repeat_n(neighbour, neighbour.0));
+        let others: Vec<_> = each
+            .map(|(_, preset, act)| {
+                let (over, disturbances) = (&over, &disturbances);
+                scope.spawn(move || {
+                    let mut client = Client::open(host.address(), host.other_key(), preset);
+                    while !over.load(Ordering::Relaxed) {
+                        act(&mut client);
+                        disturbances.fetch_add(1, Ordering::Relaxed);
+                        thread::park_timeout(PAUSE);
+                    }
+                })
+            })
+            .collect();
         let start = Instant::now();
         while start.elapsed() < length {
             thread::park_timeout(Duration::from_secs(1).min(length - start.elapsed().min(length)));
@@ -114,6 +148,7 @@ fn run(host: &Host, length: Duration, calls: &'static [BusyCall]) -> Findings {
         }
         (findings.end, findings.peak) = (host.memory("VmRSS:"), host.memory("VmHWM:"));
         over.store(true, Ordering::Relaxed);
+        others.iter().for_each(|other| other.thread().unpark());
         for client in honest {
             let (times, failed) =
                 client.join().unwrap_or_else(|_| (Vec::new(), vec!["a client panicked".into()]));
@@ -128,7 +163,7 @@ fn run(host: &Host, length: Duration, calls: &'static [BusyCall]) -> Findings {
 
 /// Calls a gate and a server in turn. Returns the latency of each call, and the wrong replies.
 fn be_honest(host: &Host, over: &AtomicBool) -> (Vec<Duration>, Vec<String>) {
-    let mut client = Client::open(host.address(), "honest");
+    let mut client = Client::open(host.address(), host.honest_key(), "honest");
     let (mut times, mut failed) = (Vec::new(), Vec::new());
     while !over.load(Ordering::Relaxed) {
         for tool in ["echo", "steady__echo"] {
