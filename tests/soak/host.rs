@@ -33,7 +33,7 @@ impl Host {
             "[auth]\n[host]\ngates = [{gates:?}]\n{}{}{}{}{}[gates.vices]\ngrants = [\"documents\", \"models\"]\nlimits = {{ time = \"5 s\" }}\n\
              [presets.honest]\ngates.echo = {{}}\nservers = [\"steady\"]\n[presets.good]\nservers = [\"good\"]\n\
              [presets.hostile]\ngates.vices = {{}}\nservers = [\"bad\"]\n[presets.deaf]\nservers = [\"deaf\"]\n\
-             [presets.documents]\ngates.vices = {{}}\n[presets.slow]\nservers = [\"good\"]\n[presets.skills]\nservers = [\"skilled\"]\n",
+             [presets.documents]\ngates.vices = {{}}\n[presets.skills]\nservers = [\"skilled\"]\n",
             block("steady", ""),
             block("good", ""),
             block("bad", ", \"attacks=yes\""),

@@ -227,23 +227,31 @@ impl Catalog {
     /// # Errors
     /// If the tool is unknown, or its server is not listed yet. Neither names a tool of another server.
     pub fn find(&self, name: &str) -> Result<&Arc<ToolEntry>, Fault> {
-        self.get(name).ok_or_else(|| {
-            let prefix_of = |id: &SourceId| {
-                let prefix = format!("{}__", id.name());
-                (matches!(id, SourceId::Server(_)) && name.starts_with(&prefix)).then_some(prefix)
-            };
-            if let Some((_, problem)) = self.problems.iter().find(|(id, _)| prefix_of(id).is_some()) {
-                return Fault::unavailable(problem.clone()).hint("Call the tool again later.");
-            }
-            let prefix =
-                self.entries.iter().find_map(|entry| prefix_of(&entry.id.source)).unwrap_or_default();
-            let suggestion =
-                names::did_you_mean(name, self.names().filter(|candidate| candidate.starts_with(&prefix)));
-            Fault::new(
-                FaultKind::UnknownTool,
-                format!("Unknown tool: '{}'.{suggestion}", names::quoted(name, 64)),
-            )
-        })
+        self.get(name).ok_or_else(|| self.unknown_tool(name))
+    }
+
+    /// Like [`find`](Self::find), for a model or a gate: a tool that only interfaces may call is unknown.
+    ///
+    /// # Errors
+    /// As of [`find`](Self::find).
+    pub fn find_for_models(&self, name: &str) -> Result<&Arc<ToolEntry>, Fault> {
+        self.get(name).filter(|entry| entry.spec.is_for_models()).ok_or_else(|| self.unknown_tool(name))
+    }
+
+    fn unknown_tool(&self, name: &str) -> Fault {
+        let prefix_of = |id: &SourceId| {
+            let prefix = format!("{}__", id.name());
+            (matches!(id, SourceId::Server(_)) && name.starts_with(&prefix)).then_some(prefix)
+        };
+        if let Some((_, problem)) = self.problems.iter().find(|(id, _)| prefix_of(id).is_some()) {
+            return Fault::unavailable(problem.clone()).hint("Call the tool again later.");
+        }
+        let prefix = self.entries.iter().find_map(|entry| prefix_of(&entry.id.source)).unwrap_or_default();
+        let candidates =
+            self.names().filter(|candidate| candidate.starts_with(&prefix) && *candidate != name);
+        let suggestion = names::did_you_mean(name, candidates);
+        let message = format!("Unknown tool: '{}'.{suggestion}", names::quoted(name, 64));
+        Fault::new(FaultKind::UnknownTool, message)
     }
 
     /// Returns the exposed name of a tool that an interface calls by its server's own name.

@@ -112,17 +112,18 @@ impl ToolCatalogStore {
         Ok(snapshot)
     }
 
-    /// Returns the similarity of each tool to a question, by position, and a note if the model failed. Waits for vectors
-    /// of new tools, at most [`MAX_VECTOR_WAIT`].
+    /// Returns the similarity of each tool to a question, by position, and a note if the model failed. If it `waits`, it
+    /// waits for vectors of new tools, at most [`MAX_VECTOR_WAIT`].
     async fn cosines(
         &self,
         snapshot: &ToolSnapshot,
         question: &str,
+        waits: bool,
     ) -> Result<(Vec<Option<f32>>, Option<String>), Fault> {
         let (vector, reason) = self.embedding.embed_question(question).await;
         let Some(vector) = vector else { return Ok((Vec::new(), reason)) };
         let (mut near, without) = self.store.cosines(vector.clone()).await?;
-        if without > 0 {
+        if without > 0 && waits {
             // A server was just listed, or another process ended before it had embedded its tools.
             self.embedding.wait_for_vectors(MAX_VECTOR_WAIT).await;
             (near, _) = self.store.cosines(vector).await?;
@@ -177,7 +178,7 @@ impl ToolIndex for ToolCatalogStore {
         let mut texts = Vec::new();
         let mut note = None;
         for part in query_parts(&question.query) {
-            let (cosines, failure) = self.cosines(&snapshot, &part.embedded()).await?;
+            let (cosines, failure) = self.cosines(&snapshot, &part.embedded(), texts.is_empty()).await?;
             texts.push(ToolQuery { part, cosines });
             if failure.is_some() {
                 // The model failed, so do not call it for the other parts.

@@ -39,7 +39,7 @@ pub(crate) struct CallTree {
 impl CallContext {
     /// Calls another tool for the same client, with at most this tool's effect, ending a little before `deadline`.
     pub async fn call_nested(&self, deadline: &CallDeadline, name: &str, arguments: Value) -> Outcome {
-        let entry = self.catalog.find(name).cloned();
+        let entry = self.catalog.find_for_models(name).cloned();
         self.run_nested(deadline, name, entry, arguments, None, false).await
     }
 

@@ -137,6 +137,10 @@ impl Call {
             }
             () = context.cancel.cancelled() => Err(ended("was cancelled by the client".into())),
         };
+        let answer = answer.map_err(|fault| match &context.pipeline.local_paths {
+            Some(paths) => paths.clean_fault(context, fault),
+            None => fault,
+        });
         if let (Some(quotas), Ok(answer)) = (quotas, &answer) {
             quotas.charge_bytes(&context.caller, size(answer));
         }

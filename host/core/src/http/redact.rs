@@ -47,7 +47,7 @@ impl Redactor {
             let words = secret
                 .reveal()
                 .split_whitespace()
-                .filter(|word| !is_json && word.len() >= MIN_BODY_SECRET && entropy(word) >= MIN_ENTROPY);
+                .filter(|word| !is_json && word.len() >= MIN_BODY_SECRET && is_random(word));
             for value in whole.chain(words).filter(|value| value.len() >= MIN_SECRET) {
                 needles.push(value.into());
                 // The secret may itself contain escapes, which are gone from unescaped text.
@@ -98,6 +98,24 @@ impl Redactor {
         self.redact(body, self.short_in_body())
     }
 
+    /// Redacts binary content. `None` if it has no secret. In what is not text, escapes are not decoded, and secrets below 8
+    /// characters are not searched for, because they would match by chance.
+    pub fn redact_binary(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let clean = match std::str::from_utf8(bytes) {
+            Ok(text) => self.redact_text(text.to_owned()).into_bytes(),
+            Err(_) => {
+                let long = self.needles.iter().filter(|needle| needle.needle().len() >= MIN_BODY_SECRET);
+                let mut matches = Vec::new();
+                for needle in long {
+                    let length = needle.needle().len();
+                    matches.extend(needle.find_iter(bytes).map(|at| at..at + length));
+                }
+                replaced(bytes, matches)
+            }
+        };
+        (clean != bytes).then_some(clean)
+    }
+
     pub fn redact_text(&self, text: String) -> String {
         let bytes = self.redact(text.into_bytes(), self.short_in_body());
         String::from_utf8(bytes)
@@ -120,31 +138,30 @@ impl Redactor {
         let mut from = 0;
         loop {
             let end = text.len().min(from + WINDOW_BYTES + overlap);
-            find(&needles, &text[from..end], from, &mut matches);
+            find(&needles, &text[from..end], from, short, &mut matches);
             if end == text.len() {
                 break;
             }
             from += WINDOW_BYTES;
         }
-        if short == ShortSecrets::WholeWords {
-            matches.retain(|range| range.len() >= MIN_BODY_SECRET || is_whole_word(&text, range));
-        }
-        if matches.is_empty() {
-            return text;
-        }
-        matches.sort_by_key(|range| range.start);
-        let mut clean = Vec::with_capacity(text.len());
-        let mut done = 0;
-        for Range { start, end } in matches {
-            if start >= done {
-                clean.extend_from_slice(&text[done..start]);
-                clean.extend_from_slice(REDACTION_MARK);
-            }
-            done = done.max(end);
-        }
-        clean.extend_from_slice(&text[done..]);
-        clean
+        if matches.is_empty() { text } else { replaced(&text, matches) }
     }
+}
+
+/// Returns the text with a mark instead of each range.
+fn replaced(text: &[u8], mut matches: Vec<Range<usize>>) -> Vec<u8> {
+    matches.sort_by_key(|range| range.start);
+    let mut clean = Vec::with_capacity(text.len());
+    let mut done = 0;
+    for Range { start, end } in matches {
+        if start >= done {
+            clean.extend_from_slice(&text[done..start]);
+            clean.extend_from_slice(REDACTION_MARK);
+        }
+        done = done.max(end);
+    }
+    clean.extend_from_slice(&text[done..]);
+    clean
 }
 
 /// Where secrets below [`MIN_BODY_SECRET`] are searched for.
@@ -155,10 +172,19 @@ enum ShortSecrets {
     Anywhere,
 }
 
-fn is_whole_word(text: &[u8], range: &Range<usize>) -> bool {
+impl ShortSecrets {
+    /// Returns true if a match at this place counts.
+    fn accept(self, text: &[u8], at: usize, length: usize) -> bool {
+        self != Self::WholeWords || length >= MIN_BODY_SECRET || is_whole_word(text, at, length)
+    }
+}
+
+/// Returns true if no letter or digit is next to a match. The letter of an escape such as `\n` does not count.
+fn is_whole_word(text: &[u8], at: usize, length: usize) -> bool {
     let is_letter = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
-    let before = range.start.checked_sub(1).and_then(|index| text.get(index));
-    !is_letter(before) && !is_letter(text.get(range.end))
+    let is_escape = at >= 2 && text[at - 2] == b'\\';
+    let before = at.checked_sub(1).and_then(|index| text.get(index));
+    (is_escape || !is_letter(before)) && !is_letter(text.get(at + length))
 }
 
 /// Returns the Shannon entropy of the characters of a text, in bits for each of them.
@@ -171,11 +197,23 @@ pub fn entropy(text: &str) -> f64 {
     counts.values().map(|count| count / total * (total / count).log2()).sum()
 }
 
+/// Returns true if a word of a secret is not only a word, such as `PRIVATE`.
+fn is_random(word: &str) -> bool {
+    word.contains(|c: char| c.is_ascii_digit()) || entropy(word) >= MIN_ENTROPY
+}
+
 /// Finds secrets in `piece`, which starts at offset `from` of the text, in each layer of escapes.
-fn find(needles: &[&Finder<'static>], piece: &[u8], from: usize, matches: &mut Vec<Range<usize>>) {
+fn find(
+    needles: &[&Finder<'static>],
+    piece: &[u8],
+    from: usize,
+    short: ShortSecrets,
+    matches: &mut Vec<Range<usize>>,
+) {
     for needle in needles {
         let length = needle.needle().len();
-        matches.extend(needle.find_iter(piece).map(|at| from + at..from + at + length));
+        let accepted = needle.find_iter(piece).filter(|at| short.accept(piece, *at, length));
+        matches.extend(accepted.map(|at| from + at..from + at + length));
     }
     if !may_hide(needles, piece) {
         return;
@@ -187,7 +225,9 @@ fn find(needles: &[&Finder<'static>], piece: &[u8], from: usize, matches: &mut V
         }
         for needle in needles {
             let length = needle.needle().len();
-            matches.extend(needle.find_iter(&layer.bytes).map(|at| {
+            let accepted =
+                needle.find_iter(&layer.bytes).filter(|at| short.accept(&layer.bytes, *at, length));
+            matches.extend(accepted.map(|at| {
                 let origin = layer.original_range(at..at + length);
                 from + origin.start..from + origin.end
             }));

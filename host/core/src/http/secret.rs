@@ -190,77 +190,66 @@ fn is_variable_name(name: &str) -> bool {
     !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// Words whose values are credentials if a name ends with them.
-const SECRET_WORDS: [&str; 16] = [
-    "authorization",
-    "bearer",
-    "cookie",
-    "credential",
-    "credentials",
-    "key",
-    "keys",
-    "pass",
-    "passphrase",
-    "passwd",
-    "password",
-    "pat",
-    "pwd",
-    "secret",
-    "secrets",
-    "token",
-];
+/// Words that name a credential.
+const SECRET_WORDS: &str = "authorization bearer cookie credential credentials key pass passcode passkey passphrase passwd \
+    password pat pwd secret secrets token";
 
-/// Words that suggest a credential anywhere in a name, next to [`SECRET_WORDS`].
-const SUGGESTIVE_WORDS: [&str; 6] = ["auth", "cookies", "oauth", "passwords", "session", "tokens"];
+/// Words that suggest a credential, but name other things as well.
+const SUGGESTIVE_WORDS: &str = "auth authentication cookies keys oauth passwords session tokens";
 
 /// Endings of words that are written together, such as `PGPASSWORD` and `apikey`.
-const SECRET_ENDINGS: [&str; 12] = [
-    "accesskey",
-    "apikey",
-    "appkey",
-    "authkey",
-    "masterkey",
-    "passphrase",
-    "passwd",
-    "password",
-    "privatekey",
-    "secret",
-    "secretkey",
-    "token",
-];
+const SECRET_ENDINGS: &str = "auth key pass passphrase passwd password secret token";
 
-/// Words before `key` that make it a name of something.
-const KEY_PREFIXES: [&str; 7] = ["cache", "foreign", "partition", "primary", "public", "sort", "unique"];
+/// Words with such an ending that are something else.
+const OTHER_WORDS: &str = "author bypass compass donkey hockey hotkey jockey keyless monkey turkey whiskey";
+
+/// Words before `key` that make it a credential. Others make it a name, as of `PROJECT_KEY` and `ROUTING_KEY`.
+const KEY_PREFIXES: &str = "access account admin api app application auth client deploy encryption hmac license master \
+    private secret service session shared signing ssh subscription user";
+
+/// Last words of names of things about a credential, such as `TOKEN_URL`.
+const ABOUT_WORDS: &str = "alg algorithm count dir directory domain enabled endpoint expires expiry file format header host \
+    id issuer length limit max method min mode name path policy port prefix provider realm scope scopes server size store \
+    timeout ttl type uri url version";
 
 /// Returns true if a header or variable name suggests a credential. Compares whole words: `AUTHOR` does not.
 pub fn is_secret_name(name: &str) -> bool {
     let words = name_words(name);
-    words.iter().any(|word| is_secret_word(word) || SUGGESTIVE_WORDS.contains(&word.as_str()))
+    words.iter().any(|word| is_secret_word(word) || is_among(SUGGESTIVE_WORDS, word))
 }
 
-/// Returns true if the last word of a name says that its value is a credential, as of `API_KEY`, but not of `KEY_FILE`.
+/// Returns true if a name says that its value is a credential, as `API_KEY` and `DB_PASSWORD_PROD` do, but not
+/// `TOKEN_URL` or `PROJECT_KEY`.
 pub fn is_certain_secret_name(name: &str) -> bool {
     let words = name_words(name);
-    let Some((last, before)) = words.split_last() else { return false };
-    let is_other_key =
-        last == "key" && before.last().is_some_and(|word| KEY_PREFIXES.contains(&word.as_str()));
-    is_secret_word(last) && !is_other_key
+    let is_certain = |(index, word): (usize, &String)| {
+        let before = index.checked_sub(1).map(|before| words[before].as_str());
+        is_secret_word(word) && (word != "key" || before.is_none_or(|before| is_among(KEY_PREFIXES, before)))
+    };
+    words.iter().enumerate().any(is_certain) && words.last().is_some_and(|last| !is_among(ABOUT_WORDS, last))
 }
 
 fn is_secret_word(word: &str) -> bool {
-    SECRET_WORDS.contains(&word) || SECRET_ENDINGS.iter().any(|ending| word.ends_with(ending))
+    let has_ending = || SECRET_ENDINGS.split_whitespace().any(|ending| word.ends_with(ending));
+    let is_other = || is_among(OTHER_WORDS, word) || is_among(SUGGESTIVE_WORDS, word);
+    is_among(SECRET_WORDS, word) || (has_ending() && !is_other())
+}
+
+fn is_among(words: &str, word: &str) -> bool {
+    words.split_whitespace().any(|candidate| candidate == word)
 }
 
 /// Returns the words of a name in lower case, as of `API_KEY`, `x-api-key` and `apiKey`.
 fn name_words(name: &str) -> Vec<String> {
     let mut words: Vec<String> = vec![String::new()];
     let mut after_lower = false;
+    // Digits number a name, as of `TOKEN2`, and are no part of its words.
     for c in name.chars() {
-        let starts = !c.is_ascii_alphanumeric() || (after_lower && c.is_ascii_uppercase());
+        let starts = !c.is_ascii_alphabetic() || (after_lower && c.is_ascii_uppercase());
         if starts {
             words.push(String::new());
         }
-        if let Some(word) = words.last_mut().filter(|_| c.is_ascii_alphanumeric()) {
+        if let Some(word) = words.last_mut().filter(|_| c.is_ascii_alphabetic()) {
             word.push(c.to_ascii_lowercase());
         }
         after_lower = c.is_ascii_lowercase();

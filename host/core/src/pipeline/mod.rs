@@ -43,7 +43,7 @@ pub use compact::CompactStage;
 pub use conform::ConformStage;
 pub use convert::ConvertStage;
 pub use deadline::DeadlineStage;
-pub use local_paths::LocalPathsStage;
+pub use local_paths::{LocalPaths, LocalPathsStage};
 pub use observe::{CALL_LOG_TARGET, CallLog, CallObserver, CallRecord, ObserveStage};
 pub use permit::PermitStage;
 pub use quota::QuotaStage;
@@ -127,11 +127,19 @@ pub struct Pipeline {
     stages: Vec<Arc<dyn Stage>>,
     /// Quotas of requests that skip the stages.
     pub(crate) quotas: Option<Arc<QuotaMeter>>,
+    /// Directories that errors of such requests do not name.
+    pub(crate) local_paths: Option<Arc<LocalPaths>>,
 }
 
 impl Pipeline {
     pub fn new(stages: Vec<Arc<dyn Stage>>) -> Self {
-        Self { stages, quotas: None }
+        Self { stages, quotas: None, local_paths: None }
+    }
+
+    /// Removes directories from errors of requests that skip the stages.
+    #[must_use]
+    pub fn with_local_paths(self, paths: Arc<LocalPaths>) -> Self {
+        Self { local_paths: Some(paths), ..self }
     }
 
     /// Applies the quotas of callers to requests that skip the stages, such as resource reads.

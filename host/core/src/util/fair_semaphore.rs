@@ -6,6 +6,8 @@
 //! half. The gates that a principal uses share its permits in the same way. The turns of one gate are shared with a higher
 //! threshold: one principal may hold nearly all of them, and a few stay for others.
 
+mod limits;
+
 use std::{
     collections::{HashMap, VecDeque},
     sync::{Arc, Mutex, MutexGuard},
@@ -14,9 +16,13 @@ use std::{
 use tokio::sync::oneshot;
 
 use crate::Principal;
+use limits::ShareLimits;
 
 /// A principal may hold this many times the free turns of a gate: 57 of 64.
 const TURN_WEIGHT: usize = 8;
+
+/// A principal may hold this many times the free memory: three quarters.
+const MEMORY_WEIGHT: usize = 3;
 
 /// Sharers to remember before idle ones are dropped.
 const MAX_IDLE_SHARERS: usize = 256;
@@ -100,6 +106,11 @@ impl FairSemaphore {
     /// Creates a semaphore for the turns of one gate. The local user may hold all of them.
     pub fn for_turns(permits: usize) -> Self {
         Self::with_weight(permits, permits, TURN_WEIGHT)
+    }
+
+    /// Creates a semaphore for units of memory. The local user may hold all of it.
+    pub fn for_memory(units: usize) -> Self {
+        Self::with_weight(units, units, MEMORY_WEIGHT)
     }
 
     fn with_weight(permits: usize, max_per_sharer: usize, weight: usize) -> Self {
@@ -194,29 +205,6 @@ impl SharerQueue {
             }
         }
         None
-    }
-}
-
-/// Limits of all sharers at a moment.
-#[derive(Clone, Copy)]
-struct ShareLimits {
-    free: usize,
-    max_per_sharer: usize,
-    weight: usize,
-}
-
-impl ShareLimits {
-    /// Returns true if a sharer with `held` permits may get `wanted` more for a gate that has `of_gate` of them.
-    fn have_room(self, sharer: &SharerKey, held: usize, of_gate: usize, wanted: usize) -> bool {
-        let Self { free, max_per_sharer, weight } = self;
-        let after = held + wanted;
-        let is_within_share = match sharer {
-            SharerKey::Gate(_) if weight > 1 => true,
-            SharerKey::Gate(_) => after <= free,
-            SharerKey::Principal(_) if weight > 1 => after <= free.saturating_mul(weight),
-            SharerKey::Principal(_) => after <= free && of_gate <= free - held,
-        };
-        wanted <= free && after <= max_per_sharer && is_within_share
     }
 }
 

@@ -116,7 +116,11 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
             let seal = compose::seal_keys(env, &composition.config.state).map_err(CommandError::usage)?;
             let token = token.map_err(CommandError::usage)?;
             let credentials = Credentials { token, authenticator: composition.authenticator() };
-            let readiness = HostReadiness::new(composition.config.state.clone(), composition.stores.clone());
+            let readiness = HostReadiness::new(
+                composition.config.state.clone(),
+                composition.stores.clone(),
+                composition.config.auth.is_some(),
+            );
             let http = serve::bind(address, credentials).await.map_err(http_failure)?;
             let mut http = http.with_audit(composition.stores.audit_log());
             if let Some(base) = browser_url(&composition.config, http.address) {

@@ -16,8 +16,8 @@ use gatehouse_core::{
     names::quoted,
     pipeline::{
         AdmitStage, ApproveStage, AuditStage, CallLog, CallObserver, CompactStage, ConformStage,
-        ConvertStage, DeadlineStage, LocalPathsStage, ObserveStage, PermitStage, Pipeline, QuotaStage,
-        RescueStage, RespondStage, SpliceStage, ValidateStage, WorkflowStage,
+        ConvertStage, DeadlineStage, LocalPaths, LocalPathsStage, ObserveStage, PermitStage, Pipeline,
+        QuotaStage, RescueStage, RespondStage, SpliceStage, ValidateStage, WorkflowStage,
     },
     ports::{Clock as _, WorkflowMarks},
 };
@@ -52,10 +52,9 @@ impl Composition {
         let observers = std::iter::once(Box::new(CallLog) as Box<dyn CallObserver>).chain(ledger).collect();
         let audit = self.stores.audit_log();
         let marks = Arc::new(FileMarks);
-        let config_directory = self.config.file.as_deref().and_then(Path::parent);
-        let directories = std::iter::once(&*self.config.state).chain(config_directory);
+        let paths = LocalPaths::new([&*self.config.state]);
         Pipeline::new(vec![
-            Arc::new(LocalPathsStage::new(directories)),
+            Arc::new(LocalPathsStage::new(Arc::clone(&paths))),
             Arc::new(RespondStage),
             Arc::new(ConvertStage),
             Arc::new(ObserveStage::new(observers)),
@@ -73,6 +72,7 @@ impl Composition {
             Arc::new(ConformStage),
         ])
         .with_quotas(Arc::clone(&self.stores.quotas))
+        .with_local_paths(paths)
     }
 }
 

@@ -34,13 +34,15 @@ const PROBE_BYTES: usize = 64 << 10;
 pub(crate) struct HostReadiness {
     state: PathBuf,
     stores: HostStores,
+    /// True if clients need keys or tokens.
+    has_auth: bool,
     /// The last result. Also keeps checks from running side by side.
     last: Mutex<Option<(Instant, ReadinessReport)>>,
 }
 
 impl HostReadiness {
-    pub(crate) fn new(state: PathBuf, stores: HostStores) -> Self {
-        Self { state, stores, last: Mutex::default() }
+    pub(crate) fn new(state: PathBuf, stores: HostStores, has_auth: bool) -> Self {
+        Self { state, stores, has_auth, last: Mutex::default() }
     }
 
     async fn check(&self) -> ReadinessReport {
@@ -52,8 +54,8 @@ impl HostReadiness {
         };
         let (storage, keys, audit, knowledge, documents, artifacts) = tokio::join!(
             in_time(storage),
-            in_time(async { keys.version().await.is_ok() }),
-            in_time(async { audit.check_readable().await.is_ok() }),
+            in_time(async { !self.has_auth || keys.version().await.is_ok() }),
+            in_time(async { !self.stores.audits || audit.check_readable().await.is_ok() }),
             in_time(async { answers(knowledge.health_if_used().await) }),
             in_time(async { answers(documents.health_if_used().await) }),
             in_time(async { answers(artifacts.health_if_used().await) }),

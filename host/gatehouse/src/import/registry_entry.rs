@@ -27,10 +27,9 @@ const PACKAGE_TYPES: [&str; 3] = ["npm", "pypi", "oci"];
 const DEFAULT_REGISTRIES: [&str; 4] =
     ["https://registry.npmjs.org", "https://pypi.org", "https://pypi.org/simple", "https://docker.io"];
 
-/// Values of the user, by name, and variables that the environment of this host has.
+/// Values of the user, by name.
 pub(crate) struct EntryValues<'a> {
     server: &'a str,
-    is_set: &'a dyn Fn(&str) -> bool,
     values: BTreeMap<String, String>,
     used: Vec<String>,
     /// Required values that are missing, with their descriptions.
@@ -46,8 +45,7 @@ pub(crate) struct EntryDefinition {
     pub(crate) variables: Vec<(String, String)>,
 }
 
-/// Returns the definition of an entry's server. `prefers_remote` chooses an address instead of a package. `is_set` tells
-/// whether the environment of the host has a variable: the entry must not read it.
+/// Returns the definition of an entry's server. `prefers_remote` chooses an address instead of a package.
 ///
 /// # Errors
 /// If neither can be used, a value is missing or unknown, or the entry asks for more than a command and its arguments.
@@ -56,9 +54,8 @@ pub(crate) fn definition(
     prefers_remote: bool,
     values: BTreeMap<String, String>,
     server: &str,
-    is_set: &dyn Fn(&str) -> bool,
 ) -> Result<EntryDefinition, PlainError> {
-    let mut values = EntryValues { server, is_set, values, used: Vec::new(), missing: Vec::new() };
+    let mut values = EntryValues { server, values, used: Vec::new(), missing: Vec::new() };
     let mut entry_definition = EntryDefinition { definition: Map::new(), variables: Vec::new() };
     let package = PACKAGE_TYPES.iter().find_map(|kind| {
         entry.packages.iter().find(|package| {
@@ -154,7 +151,7 @@ impl EntryDefinition {
     fn remote(&mut self, remote: &RegistryRemote, values: &mut EntryValues<'_>) -> Result<(), PlainError> {
         let required = RegistryInput { is_required: true, ..RegistryInput::default() };
         let url = fill(&remote.url, |name| values.take(name, &required).unwrap_or_default())?;
-        if !url.starts_with("https://") {
+        if values.missing.is_empty() && !url.starts_with("https://") {
             bail!("its address '{}' is not encrypted; only https is used", quoted(&url, 100));
         }
         let mut headers = Map::new();
@@ -215,20 +212,18 @@ impl EntryDefinition {
         Ok(value)
     }
 
-    /// Returns a variable as a value that the environment of the host does not have yet, so that the entry gets nothing
-    /// that was meant for others.
+    /// Returns a variable of the server's own as a value, so that the entry gets nothing that was set for others.
     fn variable(&mut self, name: &str, about: &str, values: &EntryValues<'_>) -> String {
         let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
         let upper = |text: &str| -> String { text.chars().map(letter).collect() };
-        let mut variable = upper(name);
-        if !is_variable(&variable) {
-            variable = format!("VALUE_{variable}");
-        }
-        while (values.is_set)(&variable) {
-            variable = format!("{}_{variable}", upper(values.server));
-        }
+        let (server, name) = (upper(values.server), upper(name));
+        let own = if name.starts_with(&format!("{server}_")) { name } else { format!("{server}_{name}") };
+        let variable = if is_variable(&own) { own } else { format!("VALUE_{own}") };
         let value = format!("${{{variable}}}");
-        self.variables.push((variable, quoted(about, 200)));
+        let about = quoted(about, 200);
+        if !self.variables.iter().any(|(known, _)| *known == variable) {
+            self.variables.push((variable, about));
+        }
         value
     }
 }

@@ -13,7 +13,7 @@ use deadpool_postgres::{
 };
 use gatehouse_core::{lock, outcome::Fault};
 use gatehouse_net::{Backoff, CircuitBreaker};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_postgres::error::SqlState;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
@@ -163,7 +163,8 @@ impl PostgresServer {
         if self.ready.load(Ordering::Acquire) {
             return Ok(());
         }
-        let _turn = self.migrating.lock().await;
+        let turn = timeout(self.config.times.wait, self.migrating.lock()).await;
+        let _turn = turn.map_err(|_| self.fault(StoreError::Timeout(self.config.times.wait)))?;
         if self.ready.load(Ordering::Acquire) {
             return Ok(());
         }

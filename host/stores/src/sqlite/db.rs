@@ -224,11 +224,11 @@ impl SharedDatabase {
         error: StoreError,
         work: impl FnOnce(&Connection) -> Result<T>,
     ) -> Result<T> {
-        if !self.is_replaceable() || matches!(error, StoreError::Closed | StoreError::Restoring) {
+        if !self.is_replaceable() || !error.is_unwritable() {
             return Err(error);
         }
         match open_read_only(&self.path, self.file.steps()) {
-            Ok(connection) => work(&connection),
+            Ok(connection) => work(&*connection.unchecked_transaction()?),
             Err(_) => Err(error),
         }
     }

@@ -56,6 +56,25 @@ impl StoreError {
         }
     }
 
+    /// Returns true if the file may be readable although it cannot be opened for writing.
+    pub(super) fn is_unwritable(&self) -> bool {
+        use ErrorCode as Code;
+        match self {
+            Self::Sqlite(error) => matches!(
+                error.sqlite_error_code(),
+                Some(
+                    Code::DiskFull
+                        | Code::ReadOnly
+                        | Code::CannotOpen
+                        | Code::SystemIoFailure
+                        | Code::PermissionDenied
+                )
+            ),
+            Self::Directory(_) | Self::File(_) | Self::Lock(_) => true,
+            _ => false,
+        }
+    }
+
     /// Returns true if another process held a lock, so a retry may succeed.
     pub(super) fn is_busy(&self) -> bool {
         let busy = [Some(ErrorCode::DatabaseBusy), Some(ErrorCode::DatabaseLocked)];

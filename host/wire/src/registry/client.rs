@@ -17,7 +17,7 @@ use crate::login::is_loopback;
 use super::{
     Credentials, OciReference, RegistryAccess, RegistryError,
     auth::{SupportedChallenge, basic, bearer, may_receive_credentials, token_url},
-    transfer::MAX_MANIFEST,
+    transfer::COMPONENT,
 };
 
 /// Maximum redirects. Registries usually redirect blobs to a store, in one hop.
@@ -243,7 +243,7 @@ impl RegistryClient {
             progress(read);
             true
         });
-        let limit = if cap <= MAX_MANIFEST { MAX_SMALL_TIME } else { MAX_REQUEST_TIME };
+        let limit = if subject == COMPONENT { MAX_REQUEST_TIME } else { MAX_SMALL_TIME };
         let body = timeout(limit, body)
             .await
             .map_err(|_| self.error(format!("{subject} did not arrive within {} s", limit.as_secs())))?;

@@ -11,7 +11,10 @@ use super::{
 };
 
 /// Maximum bytes of a manifest. Ours have a few hundred; registries accept up to 4 MiB.
-pub(super) const MAX_MANIFEST: u64 = 1 << 20;
+const MAX_MANIFEST: u64 = 1 << 20;
+
+/// Subject of the transfer that may take longer than others.
+pub(super) const COMPONENT: &str = "the component";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublishedArtifact {
@@ -56,7 +59,7 @@ impl RegistryClient {
         let url = self.url(&format!("blobs/sha256:{}", layer.sha256))?;
         let response = self.send(Request::get(url, "application/wasm, */*")).await?;
         let response = self.expect_status(response, &[StatusCode::OK], "the component").await?;
-        let bytes = self.read(response, layer.size, "the component", progress).await?;
+        let bytes = self.read(response, layer.size, COMPONENT, progress).await?;
         if bytes.len() as u64 != layer.size {
             let (got, size) = (bytes.len(), layer.size);
             return Err(

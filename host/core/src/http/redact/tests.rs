@@ -64,6 +64,16 @@ fn short_secrets_of_servers_are_whole_words() {
     let clean = |text: &str| redactor.redact_text(text.into());
     assert_eq!(clean("h4ck, \"h4ck\" (h4ck)"), "[redacted], \"[redacted]\" ([redacted])");
     assert_eq!(clean("h4cker xh4ck 1h4ck"), "h4cker xh4ck 1h4ck");
+    assert_eq!(clean(r#"{"a":"\nh4ck"} p%3Dh4ck&amp;"#), r#"{"a":"\n[redacted]"} p%3D[redacted]&amp;"#);
+}
+
+#[test]
+fn binary_content_is_searched_for_long_secrets() {
+    let redactor = Redactor::new([&Secret::new("s3cret-token"), &Secret::new("h4ck")]).with_short_secrets();
+    let binary = |text: &[u8]| [&[0xff, 0xfe], text, &[0xff]].concat();
+    assert_eq!(redactor.redact_binary(&binary(b"s3cret-token")), Some(binary(b"[redacted]")));
+    assert_eq!(redactor.redact_binary(&binary(b"h4ck")), None);
+    assert_eq!(redactor.redact_binary(b"is h4ck"), Some(b"is [redacted]".to_vec()));
 }
 
 #[test]

@@ -164,7 +164,7 @@ impl CompiledArgumentLimit {
         match (&self.allowed, value) {
             (AllowedValues::OneOf(_), Value::String(text)) => {
                 // Servers resolve such paths, which would leave the directory that a pattern names, or cut them at a NUL.
-                let is_odd = climbs(text) || text.contains(char::is_control);
+                let is_odd = climbs(text) || text.contains(is_invisible_control);
                 self.texts.iter().any(|(glob, is_wild)| glob.is_match(text) && !(*is_wild && is_odd))
             }
             (AllowedValues::OneOf(values), Value::Number(number)) => values
@@ -183,7 +183,11 @@ impl CompiledArgumentLimit {
 
 /// Returns true if a text has `..` as a segment of a path.
 fn climbs(text: &str) -> bool {
-    text.split(['/', '\\']).any(|segment| segment == "..")
+    text.split(['/', '\\']).any(|segment| segment.trim() == "..")
+}
+
+fn is_invisible_control(c: char) -> bool {
+    c.is_control() && !matches!(c, '\n' | '\r' | '\t')
 }
 
 #[cfg(test)]

@@ -91,7 +91,7 @@ pub(super) async fn add(mut arguments: AddServerArgs, global: &GlobalArgs, env: 
     let is_shown = arguments.from.is_some();
     let effects = std::mem::take(&mut arguments.effects);
     let EntryDefinition { mut definition, variables: needed } = match arguments.from.take() {
-        Some(from) => from_registry(&from, &mut arguments, env).await?,
+        Some(from) => from_registry(&from, &mut arguments).await?,
         None => EntryDefinition { definition: definition(arguments), variables: Vec::new() },
     };
     let mut secrets = import::SecretVariables::default();
@@ -125,11 +125,7 @@ pub(super) async fn add(mut arguments: AddServerArgs, global: &GlobalArgs, env: 
 }
 
 /// Returns the definition of a server in a registry, once the user agrees to what it runs.
-async fn from_registry(
-    from: &str,
-    arguments: &mut AddServerArgs,
-    env: &Env,
-) -> CommandResult<EntryDefinition> {
+async fn from_registry(from: &str, arguments: &mut AddServerArgs) -> CommandResult<EntryDefinition> {
     let (server, version) =
         from.split_once('@').map_or((from, None), |(server, version)| (server, Some(version)));
     let registry = McpRegistry::new(&arguments.registry).map_err(CommandError::usage)?;
@@ -141,10 +137,7 @@ async fn from_registry(
         _ => {}
     }
     let values = std::mem::take(&mut arguments.values).into_iter().collect();
-    let mut entry_definition =
-        registry_entry::definition(&entry, arguments.remote, values, &arguments.name, &|name| {
-            env.secret(name).is_some()
-        })
+    let mut entry_definition = registry_entry::definition(&entry, arguments.remote, values, &arguments.name)
         .map_err(|reason| CommandError::failed(format!("cannot add '{quoted_name}': {reason}")))?;
     let tags = std::mem::take(&mut arguments.tags);
     entry_definition

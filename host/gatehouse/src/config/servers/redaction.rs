@@ -25,9 +25,10 @@ const MAX_DEPTH: usize = 4;
 
 /// Words of the protocol and of ordinary replies, and passwords that everybody knows. To redact them would change
 /// replies and protect nothing.
-const COMMON_WORDS: &str = "admin anonymous array assistant boolean changeme content data default disabled elastic enabled \
-    error example false guest integer localhost minio mongo mysql neo4j none null number object optional password postgres \
-    public read redis required resource result root secret string system test text tool tools true type user write";
+const COMMON_WORDS: &str = "admin anonymous array assistant audio blob boolean changeme content contents data default \
+    description disabled elastic enabled error example false guest image integer items localhost messages mimetype minio mongo \
+    mysql name neo4j none null number object optional password postgres properties public read redis required resource result \
+    role root secret string system test text title tool tools true type user value write";
 
 /// Values that one server's block contains or refers to.
 #[derive(Default)]
@@ -67,7 +68,12 @@ impl RedactionValues {
         match is_redacted(name, value.trim()) {
             Ok(true) => self.credentials.push(value.to_owned()),
             Ok(false) => {}
-            Err(reason) => self.left_out.push((name.to_owned(), reason)),
+            Err(reason) => {
+                let entry = (name.to_owned(), reason);
+                if !self.left_out.contains(&entry) {
+                    self.left_out.push(entry);
+                }
+            }
         }
     }
 

@@ -100,7 +100,8 @@ pub(super) fn read(
     let login = server.oauth.as_ref().map(|oauth| filler.login(oauth));
     let login = login.transpose()?.unwrap_or_default();
     let TemplateFiller { mut variables, mut missing, redaction, literals, .. } = filler;
-    let unredacted = if server.redact.is_none() { redaction.left_out.clone() } else { Vec::new() };
+    let is_default = matches!(server.redact.as_deref(), None | Some(toml::Value::Boolean(true)));
+    let unredacted = if is_default { redaction.left_out.clone() } else { Vec::new() };
     let secrets = redaction.secrets(text, server.redact.as_ref())?;
     for list in [&mut variables, &mut missing] {
         list.sort();

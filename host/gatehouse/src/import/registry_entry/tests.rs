@@ -23,7 +23,7 @@ fn package(mut package: Value) -> RegistryEntry {
 
 fn made(entry: &RegistryEntry, values: &[(&str, &str)]) -> Result<EntryDefinition, PlainError> {
     let values = values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    definition(entry, false, values, "files", &|name| name == "GITHUB_TOKEN")
+    definition(entry, false, values, "files")
 }
 
 fn refused(entry: &RegistryEntry) -> String {
@@ -72,8 +72,8 @@ fn arguments_and_variables_are_filled_in() {
         made(&files, &[("directory", "/srv")]).expect("a definition");
     let args = ["-y", "@acme/files@1.2.3", "/srv", "--log", "info", "--color"];
     assert_eq!(definition["args"], json!(args));
-    assert_eq!(definition["env"], json!({"API_KEY": "${API_KEY}", "REGION": "eu"}));
-    assert_eq!(variables, [("API_KEY".to_owned(), "your key".to_owned())]);
+    assert_eq!(definition["env"], json!({"API_KEY": "${FILES_API_KEY}", "REGION": "eu"}));
+    assert_eq!(variables, [("FILES_API_KEY".to_owned(), "your key".to_owned())]);
     let unknown = made(&files, &[("directory", "/srv"), ("dir", "/")]).map(drop).expect_err("unknown");
     assert_eq!(unknown.to_string(), "it has no value 'dir' to set");
 }
@@ -95,10 +95,10 @@ fn addresses_take_secrets_from_the_environment() {
         made(&remote, &[("tenant", "acme")]).expect("a definition");
     let expected = json!({
         "url": "https://acme.example.com/mcp",
-        "headers": {"Authorization": "Bearer ${TOKEN}", "X-Region": "eu"},
+        "headers": {"Authorization": "Bearer ${FILES_TOKEN}", "X-Region": "eu"},
     });
     assert_eq!(Value::Object(definition), expected);
-    assert_eq!(variables[0].0, "TOKEN");
+    assert_eq!(variables[0].0, "FILES_TOKEN");
 }
 
 #[test]
@@ -181,24 +181,26 @@ fn an_address_is_chosen_on_request() {
         "packages": [{"registryType": "npm", "identifier": "b", "version": "1.2.3", "transport": {"type": "stdio"}}],
         "remotes": [{"type": "sse", "url": "https://b.example/sse"}],
     }));
-    let local = definition(&both, false, BTreeMap::new(), "b", &|_| false).expect("a definition").definition;
+    let local = definition(&both, false, BTreeMap::new(), "b").expect("a definition").definition;
     assert_eq!(local["command"], "npx");
-    let remote = definition(&both, true, BTreeMap::new(), "b", &|_| false).expect("a definition").definition;
+    let remote = definition(&both, true, BTreeMap::new(), "b").expect("a definition").definition;
     assert_eq!(Value::Object(remote), json!({"url": "https://b.example/sse", "transport": "sse"}));
-    let reason = definition(&package(json!({})), true, BTreeMap::new(), "b", &|_| false)
-        .map(drop)
-        .expect_err("no address");
+    let reason =
+        definition(&package(json!({})), true, BTreeMap::new(), "b").map(drop).expect_err("no address");
     assert_eq!(reason.to_string(), "it has no address; leave out --remote");
 }
 
 #[test]
-fn an_entry_reads_no_variable_that_the_host_has() {
+fn an_entry_reads_only_variables_of_its_own() {
     let entry = package(json!({"environmentVariables": [
         {"name": "GITHUB_TOKEN", "isRequired": true, "isSecret": true},
         {"name": "MODE", "value": "{GITHUB_TOKEN}"},
-        {"name": "API_KEY", "isRequired": true, "isSecret": true},
+        {"name": "FILES_KEY", "isRequired": true, "isSecret": true},
     ]}));
-    let made = made(&entry, &[]).expect("a definition");
+    let EntryDefinition { definition, variables } = made(&entry, &[]).expect("a definition");
     let own = "${FILES_GITHUB_TOKEN}";
-    assert_eq!(made.definition["env"], json!({"GITHUB_TOKEN": own, "MODE": own, "API_KEY": "${API_KEY}"}));
+    assert_eq!(definition["env"], json!({"GITHUB_TOKEN": own, "MODE": own, "FILES_KEY": "${FILES_KEY}"}));
+    assert_eq!(variables.len(), 2);
+    let of_1password = super::definition(&entry, false, BTreeMap::new(), "1password").expect("a definition");
+    assert_eq!(of_1password.variables[0].0, "VALUE_1PASSWORD_GITHUB_TOKEN");
 }

@@ -11,16 +11,17 @@ use crate::state::State;
 impl wit::Host for State {
     async fn tools(&mut self) -> Result<Vec<wit::Entry>, types::Fault> {
         let catalog = &self.capabilities.catalog()?.context.catalog;
-        Ok(catalog.entries().iter().map(|entry| (&**entry).into()).collect())
+        let entries = catalog.entries().iter().filter(|entry| entry.spec.is_for_models());
+        Ok(entries.map(|entry| (&**entry).into()).collect())
     }
 
     async fn schema(&mut self, tool: String) -> Result<String, types::Fault> {
-        let entry = self.capabilities.catalog()?.context.catalog.find(&tool)?;
+        let entry = self.capabilities.catalog()?.context.catalog.find_for_models(&tool)?;
         Ok(Value::Object((*entry.spec.input_schema).clone()).to_string())
     }
 
     async fn output_schema(&mut self, tool: String) -> Result<Option<String>, types::Fault> {
-        let entry = self.capabilities.catalog()?.context.catalog.find(&tool)?;
+        let entry = self.capabilities.catalog()?.context.catalog.find_for_models(&tool)?;
         let schema = entry.spec.output_schema.as_ref();
         Ok(schema.map(|schema| Value::Object((**schema).clone()).to_string()))
     }

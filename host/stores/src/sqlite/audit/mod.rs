@@ -115,7 +115,7 @@ impl SqliteAudit {
         self.inner.db.close().await;
     }
 
-    /// Returns the last matching entries, oldest first.
+    /// Fails if the file exists and cannot be read.
     pub async fn check_readable(&self) -> Result<(), Fault> {
         match self.inner.db.exists().await {
             true => {
@@ -125,6 +125,7 @@ impl SqliteAudit {
         }
     }
 
+    /// Returns the last matching entries, oldest first.
     pub async fn search(&self, filter: &AuditFilter) -> Result<Vec<AuditRecord>, Fault> {
         let filter = filter.clone();
         self.inner.db.read(move |db| read::search(db, &filter)).await

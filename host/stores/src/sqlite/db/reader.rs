@@ -28,12 +28,17 @@ pub(in crate::sqlite) fn open_reader(path: &Path, steps: MigrationSteps) -> Resu
 /// it: a revoked key would be valid again.
 pub(super) fn open_read_only(path: &Path, steps: MigrationSteps) -> Result<Connection> {
     let opened = open_reader(path, steps);
-    let mut wal = path.as_os_str().to_owned();
-    wal.push("-wal");
-    let Some(name) = path.to_str() else { return opened };
-    if opened.is_ok() || std::fs::metadata(wal).is_ok_and(|about| about.len() > 0) {
+    // SQLite follows links, too.
+    let Ok(real) = path.canonicalize() else { return opened };
+    let Some(name) = real.to_str().filter(|_| opened.is_err()) else { return opened };
+    let has_no_news = match std::fs::metadata(format!("{name}-wal")) {
+        Ok(about) => about.len() == 0,
+        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+    };
+    if !has_no_news {
         return opened;
     }
+    create::not_empty(&real)?;
     let name = name.replace('%', "%25").replace('?', "%3f").replace('#', "%23");
     let uri = format!("file:{name}?immutable=1");
     let flags =

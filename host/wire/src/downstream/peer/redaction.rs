@@ -138,8 +138,7 @@ pub(super) fn redact_members(redactor: &Redactor, members: &mut Map<String, Valu
 /// Redacts binary content. Leaves text that is not valid base64 to others.
 fn redact_base64(redactor: &Redactor, encoded: &mut String) {
     let Ok(bytes) = BASE64.decode(encoded.as_bytes()) else { return };
-    let clean = redactor.redact_body(bytes.clone());
-    if clean != bytes {
+    if let Some(clean) = redactor.redact_binary(&bytes) {
         *encoded = BASE64.encode(clean);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gatehouse_core::{Caller, fair_semaphore::FairPermit};
+use gatehouse_core::{Caller, Principal, fair_semaphore::FairPermit};
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::{
@@ -35,12 +35,12 @@ impl ActiveRequest {
         }
     }
 
-    /// Charges the connection to the principal of an authenticated request. Returns false if it has too many of them and
-    /// others need room.
+    /// Admits an authenticated request, and charges the connection to `sharer`. Returns false if calls run on too many
+    /// connections of it, and others need room.
     #[must_use]
-    pub(super) fn charge(&mut self, caller: Arc<Caller>) -> bool {
+    pub(super) fn charge(&mut self, caller: Arc<Caller>, sharer: &Principal) -> bool {
         let table = self.connection.connections();
-        let has_room = table.is_none_or(|table| table.charge(&self.connection, &caller.principal));
+        let has_room = table.is_none_or(|table| table.charge(&self.connection, sharer));
         self.caller = Some(caller);
         has_room
     }

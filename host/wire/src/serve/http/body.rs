@@ -158,18 +158,17 @@ struct MemoryPool {
 impl MemoryPool {
     fn new(bytes: usize) -> Self {
         let units = bytes / PERMIT_UNIT;
-        Self { free: FairSemaphore::new(units), units, user: "http".into() }
+        Self { free: FairSemaphore::for_memory(units), units, user: "http".into() }
     }
 
-    /// Reserves memory. A request larger than half of the pool reserves half of it, which is the most that one principal
-    /// can have.
+    /// Reserves memory, at most a quarter of the pool, so that one large request leaves room for others of its principal.
     async fn take(
         &self,
         bytes: usize,
         owner: &Principal,
         until: Instant,
     ) -> Result<FairPermit, BodyRejection> {
-        let units = bytes.div_ceil(PERMIT_UNIT).clamp(1, self.units / 2);
+        let units = bytes.div_ceil(PERMIT_UNIT).clamp(1, self.units / 4);
         let granted = timeout_at(until, self.free.acquire_many(owner, &self.user, units)).await;
         granted.map_err(|_| {
             BodyRejection::new(StatusCode::SERVICE_UNAVAILABLE, "too many large requests; try again later")

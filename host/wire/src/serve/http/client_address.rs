@@ -1,6 +1,6 @@
 //! Address of the client of a request: the peer of the connection or, behind a trusted proxy, the one that it names.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use http::HeaderMap;
 use ipnet::IpNet;
@@ -24,12 +24,18 @@ impl ClientAddress {
         let hops = values.flat_map(|value| value.to_str().unwrap_or_default().rsplit(','));
         let mut hops = hops.take(MAX_HOPS);
         while is_trusted(&address)
-            && let Some(next) = hops.next().and_then(|hop| hop.trim().parse::<IpAddr>().ok())
+            && let Some(next) = hops.next().and_then(|hop| parse(hop.trim()))
         {
             address = next.to_canonical();
         }
         Self(address)
     }
+}
+
+/// Parses an address, which some proxies write with the port of the client.
+fn parse(hop: &str) -> Option<IpAddr> {
+    let with_port = || hop.parse::<SocketAddr>().ok().map(|address| address.ip());
+    hop.parse().ok().or_else(with_port)
 }
 
 #[cfg(test)]
@@ -52,9 +58,11 @@ mod tests {
         assert_eq!(client("10.1.2.3", &["6.6.6.6, 1.2.3.4, 10.9.9.9"]), "1.2.3.4", "6.6.6.6 is a claim");
         assert_eq!(client("10.1.2.3", &["1.2.3.4", "2001:db8::1"]), "2001:db8::1");
         assert_eq!(client("192.0.2.1", &["1.2.3.4"]), "192.0.2.1", "no proxy");
-        for wrong in ["", "unknown", "1.2.3.4, ", "1.2.3.4:80"] {
+        for wrong in ["", "unknown", "1.2.3.4, "] {
             assert_eq!(client("10.1.2.3", &[wrong]), "10.1.2.3", "{wrong}");
         }
+        assert_eq!(client("10.1.2.3", &["1.2.3.4:80"]), "1.2.3.4");
+        assert_eq!(client("10.1.2.3", &["[2001:db8::1]:80"]), "2001:db8::1");
         assert_eq!(client("10.1.2.3", &[]), "10.1.2.3");
     }
 }

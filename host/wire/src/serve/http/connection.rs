@@ -57,7 +57,7 @@ struct State {
 pub(super) enum EvictionRank {
     /// A stream of changes, which the client can resume.
     Listening(Instant),
-    /// A body is being read.
+    /// A body is being read, or the client has stopped reading a complete reply.
     Body(Instant),
     /// No request is active. The newest goes first.
     Idle(Instant),
@@ -156,6 +156,16 @@ impl HttpConnection {
         self.state().owner.replace(principal.clone())
     }
 
+    /// Closes the connection if no call has begun meanwhile. Returns false if one has.
+    pub(super) fn close_unless_working(&self) -> bool {
+        let state = self.state();
+        let is_working = state.phase == ConnectionPhase::Working && !state.is_dispensable();
+        if !is_working {
+            self.closing.cancel();
+        }
+        !is_working
+    }
+
     pub(super) fn has_place(&self) -> bool {
         self.state().has_place
     }
@@ -164,13 +174,9 @@ impl HttpConnection {
         self.state().has_place = true;
     }
 
-    /// True if it has a place and nothing is lost with it: the client knows that it closes, or is not authenticated and
-    /// waits for no answer, or has waited for its authentication too long.
+    /// True if nothing is lost with it, see [`State::is_dispensable`].
     pub(super) fn is_dispensable(&self) -> bool {
-        let state = self.state();
-        let is_over = state.last && state.phase == ConnectionPhase::Idle;
-        let is_asking = state.phase != ConnectionPhase::Header && state.since.elapsed() < MIN_IDLE_TIME;
-        state.has_place && (is_over || state.owner.is_none() && state.waits && !is_asking)
+        self.state().is_dispensable()
     }
 
     /// Returns the rank for eviction. `None` if a call is running, its reply is being read, or it ended only just now.
@@ -184,7 +190,7 @@ impl HttpConnection {
             ConnectionPhase::Listening => Some(EvictionRank::Listening(state.since)),
             ConnectionPhase::Flushing => {
                 let since = state.stalled.filter(|since| since.elapsed() >= MIN_STALL_TIME)?;
-                Some(EvictionRank::Idle(since))
+                Some(EvictionRank::Body(since))
             }
             ConnectionPhase::Working => None,
         }
@@ -234,6 +240,14 @@ impl HttpConnection {
 }
 
 impl State {
+    /// True if it has a place and nothing is lost with it: the client knows that it closes, or is not authenticated and
+    /// waits for no answer, or has waited for its authentication too long.
+    fn is_dispensable(&self) -> bool {
+        let is_over = self.last && self.phase == ConnectionPhase::Idle;
+        let is_asking = self.phase != ConnectionPhase::Header && self.since.elapsed() < MIN_IDLE_TIME;
+        self.has_place && (is_over || self.owner.is_none() && self.waits && !is_asking)
+    }
+
     fn enter(&mut self, phase: ConnectionPhase) {
         self.phase = phase;
         self.since = Instant::now();

@@ -1,8 +1,9 @@
 //! Table of open connections. If it is full, the oldest unauthenticated connection is evicted, or one of the principal
 //! with most of them, but never one with a running call.
 
+mod table;
+
 use std::{
-    collections::{BTreeMap, HashMap},
     net::SocketAddr,
     sync::{Arc, Mutex, MutexGuard},
     time::Duration,
@@ -15,6 +16,7 @@ use tokio::{
 };
 
 use super::{connection::HttpConnection, settings::HttpSettings};
+use table::{ConnectionTable, EvictionReach};
 
 /// Maximum total response bytes to be written. Beyond it, the client that has stalled longest is closed.
 const MAX_UNSENT_BYTES: usize = 256 << 20;
@@ -41,16 +43,10 @@ pub(super) struct OpenConnections {
     table: Mutex<ConnectionTable>,
     /// Requests that may wait for a place, see [`max_waiting`].
     waiting: Semaphore,
-    /// Notified when a connection opens or closes.
-    changed: Notify,
-}
-
-#[derive(Default)]
-struct ConnectionTable {
-    connections: BTreeMap<u64, Arc<HttpConnection>>,
-    last: u64,
-    /// Number of connections of each principal.
-    owners: HashMap<Principal, usize>,
+    /// Notified when a connection opens.
+    opened: Notify,
+    /// Notified when a place may be free. Each wakes one of the requests that wait.
+    place_freed: Notify,
 }
 
 /// A connection in the table. Dropping it removes the entry.
@@ -68,65 +64,22 @@ impl Drop for ConnectionGuard {
             table.release(&owner);
         }
         drop(table);
-        self.all.changed.notify_waiters();
-    }
-}
-
-impl ConnectionTable {
-    fn open(&self) -> impl Iterator<Item = &Arc<HttpConnection>> {
-        self.connections.values().filter(|connection| !connection.closing.is_cancelled())
-    }
-
-    /// Finds a place for a connection, if need be at the cost of another. Returns false if there is none.
-    fn find_place(&self, max: usize) -> bool {
-        self.connections.len() < max
-            || self.open().filter(|connection| connection.has_place()).count() < max
-            || self.close_one()
-    }
-
-    /// Finds one of `max` extra connections. Returns false if requests are active on all of them.
-    fn find_extra(&self, max: usize) -> bool {
-        let extra = || self.open().filter(|connection| !connection.has_place());
-        let Some(silent) = extra().find(|connection| connection.is_idle()) else {
-            return extra().count() < max;
-        };
-        if extra().count() >= max {
-            silent.closing.cancel();
+        if self.connection.has_place() {
+            self.all.place_freed.notify_one();
         }
-        true
-    }
-
-    fn release(&mut self, owner: &Principal) {
-        if let Some(held) = self.owners.get_mut(owner) {
-            *held -= 1;
-            if *held == 0 {
-                self.owners.remove(owner);
-            }
-        }
-    }
-
-    /// Closes the oldest unauthenticated connection or, if there is none, one of the principal with most connections: one
-    /// without a request before a stream of changes, and the newest of them. Returns false if calls run on all.
-    fn close_one(&self) -> bool {
-        let dispensable = self.open().find(|connection| connection.is_dispensable());
-        let of_largest = || {
-            let ranked = self.open().filter_map(|connection| {
-                let owned = self.owners.get(&connection.owner()?).copied().unwrap_or_default();
-                Some(((owned, connection.eviction_rank()?), connection))
-            });
-            ranked.max_by_key(|(rank, _)| *rank).map(|(_, connection)| connection)
-        };
-        let Some(evicted) = dispensable.or_else(of_largest) else { return false };
-        tracing::debug!(peer = %evicted.peer, owner = ?evicted.owner(), "closed to make room for another connection");
-        evicted.closing.cancel();
-        true
     }
 }
 
 impl OpenConnections {
     pub(super) fn new(settings: HttpSettings) -> Arc<Self> {
         let waiting = Semaphore::new(max_waiting(settings.connections));
-        Arc::new(Self { settings, table: Mutex::default(), waiting, changed: Notify::new() })
+        Arc::new(Self {
+            settings,
+            table: Mutex::default(),
+            waiting,
+            opened: Notify::new(),
+            place_freed: Notify::new(),
+        })
     }
 
     fn table(&self) -> MutexGuard<'_, ConnectionTable> {
@@ -138,7 +91,7 @@ impl OpenConnections {
     pub(super) fn admit(self: &Arc<Self>, peer: SocketAddr) -> Option<ConnectionGuard> {
         let mut table = self.table();
         let max = self.settings.connections;
-        let has_place = table.find_place(max);
+        let has_place = table.find_place(max, EvictionReach::Idle);
         if !has_place && !table.find_extra(max_waiting(max) + PROBE_CONNECTIONS) {
             return None;
         }
@@ -147,7 +100,7 @@ impl OpenConnections {
         let connection = Arc::new(HttpConnection::new(peer, has_place, Arc::downgrade(self)));
         table.connections.insert(id, Arc::clone(&connection));
         drop(table);
-        self.changed.notify_waiters();
+        self.opened.notify_waiters();
         Some(ConnectionGuard { id, all: Arc::clone(self), connection })
     }
 
@@ -160,12 +113,13 @@ impl OpenConnections {
         let Ok(_waiting) = self.waiting.try_acquire() else { return false };
         let deadline = Instant::now() + MAX_PLACE_WAIT;
         loop {
-            let changed = self.changed.notified();
+            let freed = self.place_freed.notified();
             let is_over = Instant::now() >= deadline;
             {
                 // The lock keeps two connections from taking one place.
                 let table = self.table();
-                if table.find_place(self.settings.connections) {
+                let reach = if is_over { EvictionReach::All } else { EvictionReach::Idle };
+                if table.find_place(self.settings.connections, reach) {
                     connection.take_place();
                     return true;
                 }
@@ -173,18 +127,17 @@ impl OpenConnections {
             if is_over {
                 return false;
             }
-            let _ = timeout_at(deadline, changed).await;
+            let _ = timeout_at(deadline, freed).await;
         }
     }
 
-    /// Lets waiting requests look for a place again.
+    /// Lets a waiting request look for a place again.
     pub(super) fn notify_waiting(&self) {
-        self.changed.notify_waiters();
+        self.place_freed.notify_one();
     }
 
-    /// Charges a connection to a principal. Returns false if most connections are in use and this principal has more
-    /// than its share: the connections by the number of principals, with one more for the next to come. The local user
-    /// has no limit.
+    /// Charges a connection to a principal. If most connections are in use and this principal has more than its share,
+    /// closes another of its connections. Returns false if calls run on all of them. The local user has no limit.
     pub(super) fn charge(&self, connection: &HttpConnection, principal: &Principal) -> bool {
         let mut table = self.table();
         let before = connection.set_owner(principal);
@@ -197,9 +150,11 @@ impl OpenConnections {
         let max = self.settings.connections;
         let (numerator, denominator) = CROWDED_SHARE;
         let is_crowded = table.owners.values().sum::<usize>() * denominator > max * numerator;
-        let is_greedy =
-            || table.owners.get(principal).is_some_and(|held| *held > max / (table.owners.len() + 1));
-        *principal == Principal::Local || !is_crowded || !is_greedy()
+        if *principal == Principal::Local || !is_crowded {
+            return true;
+        }
+        let owned = table.open().filter(|other| other.owner().as_ref() == Some(principal)).count();
+        owned <= table.share(max) || table.close_other_of(principal, connection)
     }
 
     /// True if more than four fifths of the connections are open.
@@ -209,7 +164,7 @@ impl OpenConnections {
 
     /// Closes a connection on which no call runs. Returns false if there is none.
     pub(super) fn make_room(&self) -> bool {
-        self.table().close_one()
+        self.table().close_one(self.settings.connections, EvictionReach::All)
     }
 
     /// Closes connections that exceed a timeout, until dropped.
@@ -217,9 +172,9 @@ impl OpenConnections {
         let HttpSettings { header_timeout, write_timeout, idle_timeout, .. } = self.settings;
         let often = (header_timeout.min(write_timeout).min(idle_timeout) / 8).min(MAX_CHECK_INTERVAL);
         loop {
-            let changed = self.changed.notified();
+            let opened = self.opened.notified();
             if self.table().connections.is_empty() {
-                changed.await;
+                opened.await;
             }
             tokio::time::sleep(often).await;
             let now = Instant::now();

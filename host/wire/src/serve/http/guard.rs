@@ -9,7 +9,7 @@ use std::{
 };
 
 use gatehouse_core::{
-    Caller, LogLimit,
+    Caller, LogLimit, Principal,
     names::quoted,
     ports::auth::{AuthRefusal, ProtectedResource, ResourceMetadata},
 };
@@ -124,6 +124,11 @@ impl RequestGuard {
     pub(super) fn check(&self, request: &Parts) -> Result<BrowserOrigin, RequestRefusal> {
         self.check_host(request)?;
         self.check_origin(&request.headers)
+    }
+
+    /// Returns who has a share of the host. Without keys and issuers, all clients are one person, who needs none.
+    pub(super) fn sharer<'a>(&self, caller: &'a Caller) -> &'a Principal {
+        if self.credentials.authenticator.is_some() { &caller.principal } else { &Principal::Local }
     }
 
     /// Returns the address of the client whose request came from this peer.

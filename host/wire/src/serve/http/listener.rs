@@ -90,8 +90,9 @@ impl HttpListener {
         builder.max_buf_size(MAX_BUFFER).max_header_size(MAX_HEADER_BYTES);
         let mut driven = pin!(builder.serve_connection(io, service));
         let ended = tokio::select! {
-            ended = driven.as_mut() => ended,
+            biased;
             () = connection.closing.cancelled() => return,
+            ended = driven.as_mut() => ended,
             () = self.stop.cancelled() => {
                 driven.as_mut().graceful_shutdown();
                 tokio::select! {

@@ -56,6 +56,11 @@ impl Router {
     ) -> Response<ResponseBody> {
         let mut work = ActiveRequest::new(&connection);
         work.track_running(self.presets.shutdown.running());
+        if connection.closing.is_cancelled() {
+            // It was chosen to make room. A call that began now would be dropped.
+            return reply::busy("the connection is closed for another")
+                .map(|body| ResponseBody::new(body, work, Vec::new()));
+        }
         let (parts, body) = request.into_parts();
         work.client = self.guard.client(work.connection.peer.ip(), &parts.headers);
         let stands = is_change_stream(&parts);
@@ -88,9 +93,6 @@ impl Router {
     /// Routes a request. The probes and the page for browsers need no token.
     async fn route(&self, mut parts: Parts, body: Incoming, work: &mut ActiveRequest) -> BoxResponse {
         let route = Route::from_path(parts.uri.path());
-        if !matches!(route, Route::Health | Route::Ready) && !work.wait_for_place().await {
-            return reply::busy("calls are running on all connections; try again later");
-        }
         let opens = parts.method == Method::GET && matches!(route, Route::Root | Route::Mcp(None));
         if opens && page::is_wanted(&parts.headers) {
             return page::page(&self.presets, &parts.headers, self.guard.requires_credentials());
@@ -130,7 +132,10 @@ impl Router {
         };
         parts.extensions.insert(Arc::clone(&caller));
         parts.extensions.insert(work.client);
-        if !work.charge(Arc::clone(&caller)) {
+        if !work.wait_for_place().await {
+            return reply::busy("calls are running on all connections; try again later");
+        }
+        if !work.charge(Arc::clone(&caller), self.guard.sharer(&caller)) {
             return reply::busy("too many of your calls are running; try again when one has ended");
         }
         // Presets are unknown until then. Only authenticated clients wait here.
@@ -197,7 +202,7 @@ impl Router {
             return Ok(Bytes::new());
         }
         work.enter_body();
-        let owner = work.caller.as_ref().map_or(&Principal::Local, |caller| &caller.principal);
+        let owner = work.caller.as_ref().map_or(&Principal::Local, |caller| self.guard.sharer(caller));
         let read = tokio::select! {
             biased;
             read = self.bodies.read(body, owner) => read,

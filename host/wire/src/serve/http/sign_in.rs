@@ -108,7 +108,8 @@ impl SignInPages<'_> {
                 return failed(status, reason);
             }
         };
-        if !work.charge(Arc::clone(&caller)) {
+        work.enter_working(None);
+        if !work.charge(Arc::clone(&caller), self.guard.sharer(&caller)) {
             return failed(StatusCode::SERVICE_UNAVAILABLE, "too many of your calls are running");
         }
         let started = match self.logins.start_sign_in(id, &caller).await {

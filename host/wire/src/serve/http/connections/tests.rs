@@ -1,5 +1,7 @@
 //! Tests of eviction order.
 
+use std::collections::HashMap;
+
 use gatehouse_core::Caller;
 use tokio::time::advance;
 
@@ -21,7 +23,8 @@ fn entered(all: &Arc<OpenConnections>) -> ConnectionGuard {
 /// Starts a request of a principal, or of the local user.
 fn request(entry: &ConnectionGuard, name: Option<&str>) -> ActiveRequest {
     let mut work = ActiveRequest::new(&entry.connection);
-    let has_room = work.charge(name.map_or_else(Caller::local, Caller::named));
+    let caller = name.map_or_else(Caller::local, Caller::named);
+    let has_room = work.charge(Arc::clone(&caller), &caller.principal);
     assert!(has_room, "{name:?} has too many connections");
     work
 }
@@ -67,30 +70,54 @@ async fn strangers_go_first_and_running_calls_never() {
     drop((call, stream, body, refused, asked));
 }
 
+/// Opens a stream of changes for a principal.
+fn stream(entry: &ConnectionGuard, name: &str) -> ActiveRequest {
+    let mut work = request(entry, Some(name));
+    work.enter_listening();
+    work
+}
+
 #[tokio::test(start_paused = true)]
 async fn room_is_made_by_the_principal_with_most_connections_and_its_newest_stream() {
     let all = connections(8);
-    let entries: Vec<_> = (0..8).map(|_| entered(&all)).collect();
     let owners = ["ann", "bob", "bob", "bob", "carl", "bob", "ann", "bob"];
-    let _streams: Vec<_> = entries
-        .iter()
-        .zip(owners)
-        .enumerate()
-        .map(|(number, (entry, name))| {
-            let mut work = ActiveRequest::new(&entry.connection);
-            let has_room = work.charge(Caller::named(name));
-            assert_eq!(has_room, number < 7, "{number}: seven eighths may be used by anybody");
-            work.enter_listening();
-            work
-        })
-        .collect();
+    let entries: Vec<_> = owners.iter().map(|_| entered(&all)).collect();
+    let mut streams = Vec::new();
+    for (entry, name) in entries.iter().zip(owners) {
+        streams.push(stream(entry, name));
+        advance(Duration::from_millis(1)).await;
+    }
+    // When bob opened his fifth, another of his was closed for it.
+    assert!(is_closing(&entries[5]));
     let stranger = entered(&all);
+    assert!(stranger.connection.has_place());
     stranger.connection.record_empty_read();
-    assert!(is_closing(&entries[7]) && !is_closing(&entries[0]), "the newest stream of bob");
     let another = entered(&all);
-    assert!(is_closing(&stranger), "a stranger goes before a stream");
-    another.connection.closing.cancel();
-    assert!(all.make_room() && is_closing(&entries[5]));
+    assert!(is_closing(&stranger) && another.connection.has_place(), "a stranger goes before a stream");
+    let _third = entered(&all);
+    assert!(is_closing(&entries[7]) && !is_closing(&entries[0]), "the newest stream of bob");
+    assert!(all.make_room() && is_closing(&entries[3]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn streams_of_many_people_are_closed_only_for_a_request_that_has_waited() {
+    let all = connections(8);
+    let entries: Vec<_> = (0..8).map(|_| entered(&all)).collect();
+    let streams: Vec<_> = entries
+        .iter()
+        .zip("abcdefgh".chars())
+        .map(|(entry, name)| stream(entry, &name.to_string()))
+        .collect();
+    let new = entered(&all);
+    assert!(!new.connection.has_place() && !entries.iter().any(is_closing), "each has its share");
+    let mut work = ActiveRequest::new(&new.connection);
+    let start = Instant::now();
+    assert!(work.wait_for_place().await);
+    assert_eq!(start.elapsed(), MAX_PLACE_WAIT);
+    assert_eq!(entries.iter().filter(|entry| is_closing(entry)).count(), 1);
+    let caller = Caller::named("i");
+    assert!(work.charge(Arc::clone(&caller), &caller.principal), "its only connection");
+    drop(streams);
 }
 
 #[tokio::test(start_paused = true)]
@@ -98,10 +125,11 @@ async fn calls_of_one_leave_connections_for_others_and_for_probes() {
     let all = connections(80);
     let mut entries = Vec::new();
     let mut works = Vec::new();
+    let caller = Caller::named("bob");
     for number in 1..=80 {
         let entry = entered(&all);
         let mut work = ActiveRequest::new(&entry.connection);
-        if work.charge(Caller::named("bob")) {
+        if work.charge(Arc::clone(&caller), &caller.principal) {
             assert!(number <= 70, "{number}");
             works.push(work);
             entries.push(entry);
@@ -181,7 +209,7 @@ async fn the_slowest_reader_goes_where_replies_take_too_much() {
     let all = connections(100);
     let (slow, fast, calm) = (entered(&all), entered(&all), entered(&all));
     let mut works = [&slow, &fast, &calm].map(|entry| ActiveRequest::new(&entry.connection));
-    works.iter_mut().for_each(|work| assert!(work.charge(Caller::local())));
+    works.iter_mut().for_each(|work| assert!(work.charge(Caller::local(), &Principal::Local)));
     slow.connection.record_stall();
     fast.connection.record_stall();
     works[0].connection.add_unsent(MAX_UNSENT_BYTES / 2);
@@ -202,7 +230,7 @@ async fn each_part_of_an_exchange_has_its_time() {
     let expired = |seconds| one.connection.expired(&settings, at(seconds));
     assert_eq!((expired(9), expired(11)), (None, Some("timed out while reading a request")));
     let mut work = ActiveRequest::new(&one.connection);
-    assert!(work.charge(Caller::local()));
+    assert!(work.charge(Caller::local(), &Principal::Local));
     assert_eq!(expired(3_600), None, "a call has a time of its own");
     one.connection.record_stall();
     assert_eq!((expired(29), expired(31)), (None, Some("the client does not read its reply")));
