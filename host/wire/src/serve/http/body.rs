@@ -161,14 +161,14 @@ impl MemoryPool {
         Self { free: FairSemaphore::for_memory(units), units, user: "http".into() }
     }
 
-    /// Reserves memory, at most a quarter of the pool, so that one large request leaves room for others of its principal.
+    /// Reserves memory. A request larger than the share of one principal, three quarters of the pool, reserves that much.
     async fn take(
         &self,
         bytes: usize,
         owner: &Principal,
         until: Instant,
     ) -> Result<FairPermit, BodyRejection> {
-        let units = bytes.div_ceil(PERMIT_UNIT).clamp(1, self.units / 4);
+        let units = bytes.div_ceil(PERMIT_UNIT).clamp(1, self.units / 4 * 3);
         let granted = timeout_at(until, self.free.acquire_many(owner, &self.user, units)).await;
         granted.map_err(|_| {
             BodyRejection::new(StatusCode::SERVICE_UNAVAILABLE, "too many large requests; try again later")
