@@ -112,7 +112,8 @@ impl Introspector {
 
     async fn introspect_alone(&self, token: &str, stranger: Option<IpAddr>) -> IntrospectionResult {
         let busy = || AuthRefusal::Unavailable(format!("issuer '{}' is busy; try again later", self.issuer));
-        let answer = match stranger.map(budget_address) {
+        let (_new, _known);
+        match stranger.map(budget_address) {
             Some(address) => {
                 if !lock(&self.budgets).take(address) {
                     return Err(busy());
@@ -120,16 +121,14 @@ impl Introspector {
                 let sharer = Principal::Named(address.to_string().into());
                 let user = Arc::from("introspection");
                 let slot = self.new.acquire(&sharer, &user);
-                let _slot = timeout(MAX_WAIT, slot).await.map_err(|_| busy())?;
-                self.request(token).await
+                _new = timeout(MAX_WAIT, slot).await.map_err(|_| busy())?;
             }
             None => {
                 let slot = timeout(MAX_WAIT, self.known.acquire()).await.map_err(|_| busy())?;
-                let _slot = slot.map_err(|_| busy())?;
-                self.request(token).await
+                _known = slot.map_err(|_| busy())?;
             }
-        };
-        answer.map_err(|fault| {
+        }
+        self.request(token).await.map_err(|fault| {
             let name = &self.issuer;
             tracing::warn!("cannot introspect a token of issuer '{name}': {}", fault.in_one_line());
             AuthRefusal::Unavailable(format!("issuer '{name}' cannot check the token now; try again later"))

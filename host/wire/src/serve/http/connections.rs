@@ -30,9 +30,6 @@ const PROBE_CONNECTIONS: usize = 32;
 /// How long a request waits for a place. Most calls are shorter, and idle connections can be evicted then.
 const MAX_PLACE_WAIT: Duration = Duration::from_secs(1);
 
-/// Share of the connections that can be in use before the fair share of a principal counts.
-const CROWDED_SHARE: (usize, usize) = (7, 8);
-
 /// Returns how many requests may wait for a place. Their connections need file descriptors, too.
 fn max_waiting(connections: usize) -> usize {
     (connections / 4).clamp(8, 128)
@@ -148,8 +145,8 @@ impl OpenConnections {
             *table.owners.entry(principal.clone()).or_default() += 1;
         }
         let max = self.settings.connections;
-        let (numerator, denominator) = CROWDED_SHARE;
-        let is_crowded = table.owners.values().sum::<usize>() * denominator > max * numerator;
+        // Below seven eighths, nobody needs the room.
+        let is_crowded = table.owners.values().sum::<usize>() * 8 > max * 7;
         if *principal == Principal::Local || !is_crowded {
             return true;
         }

@@ -32,10 +32,10 @@ impl ConnectionTable {
     }
 
     /// Finds a place for a connection, if need be at the cost of another. Returns false if there is none.
-    pub(super) fn find_place(&self, max: usize, interrupts: EvictionReach) -> bool {
+    pub(super) fn find_place(&self, max: usize, reach: EvictionReach) -> bool {
         self.connections.len() < max
             || self.open().filter(|connection| connection.has_place()).count() < max
-            || self.close_one(max, interrupts)
+            || self.close_one(max, reach)
     }
 
     /// Returns the connections that a principal may have if others need room: one share for each principal, and one for
@@ -89,12 +89,15 @@ impl ConnectionTable {
         evicted.close_unless_working()
     }
 
-    /// Closes a connection of a principal on which no call runs, other than `connection`. Returns false if there is none.
+    /// Closes a connection of a principal without a request, or a stream, other than `connection`. Returns false if there is
+    /// none.
     pub(super) fn close_other_of(&self, principal: &Principal, connection: &HttpConnection) -> bool {
         let others = self.open().filter(|other| !std::ptr::eq(&***other, connection));
         let owned = others.filter(|other| other.owner().as_ref() == Some(principal));
         let ranked = owned.filter_map(|other| Some((other.eviction_rank()?, other)));
-        let evicted = ranked.max_by_key(|(rank, _)| *rank);
+        // A body that is being read becomes a call.
+        let quiet = ranked.filter(|(rank, _)| !matches!(rank, EvictionRank::Body(_)));
+        let evicted = quiet.max_by_key(|(rank, _)| *rank);
         evicted.is_some_and(|(_, evicted)| evicted.close_unless_working())
     }
 }
