@@ -95,7 +95,7 @@ fn more_clients_than_places_are_all_answered() {
     let host = Http::start(&place, "one", &[]);
     let request = format!("GET /none HTTP/1.1\r\nhost: {}\r\n\r\n", host.address());
     std::thread::scope(|scope| {
-        for _ in 0..24 {
+        for _ in 0..20 {
             scope.spawn(|| {
                 let mut stream = host.connect();
                 for _ in 0..20 {
