@@ -32,7 +32,7 @@ const MAX_PLACE_WAIT: Duration = Duration::from_secs(1);
 
 /// Returns how many requests may wait for a place. Their connections need file descriptors, too.
 fn max_waiting(connections: usize) -> usize {
-    (connections / 4).clamp(8, 128)
+    (connections / 4).clamp(16, 128)
 }
 
 pub(super) struct OpenConnections {

@@ -194,6 +194,8 @@ impl AsyncWrite for WatchedStream {
         let this = &mut *self;
         if this.lingering.is_none() {
             ready!(Pin::new(&mut this.stream).poll_shutdown(cx))?;
+            // Nothing is sent any more, so the place is free for another.
+            this.connection.record_flushed();
         }
         let lingering = this.lingering.get_or_insert_with(|| LingeringClose {
             left: MAX_LINGER_BYTES,
