@@ -17,9 +17,10 @@ const folder = mkdtempSync(join(tmpdir(), "gatehouse-conformance-client-"));
 const presets = join(folder, "presets.toml");
 const text = (value) => JSON.stringify(value);
 
-/// Returns the keys of the login that a scenario prescribes.
-async function login() {
-    const settings = { client_id: context.client_id, client_secret: context.client_secret, issuer: context.issuer, private_key: context.private_key_pem };
+/// Writes presets.toml with the login that a scenario prescribes.
+async function configure(namedIssuer) {
+    const { client_id, client_secret, private_key_pem: private_key } = context;
+    const settings = { client_id, client_secret, issuer: namedIssuer ?? context.issuer, private_key };
     if (scenario.startsWith("auth/client-credentials")) {
         settings.issuer = await issuer();
         settings.grant = "client-credentials";
@@ -29,7 +30,9 @@ async function login() {
         settings.identity_provider = { issuer: context.idp_issuer, client_id: context.idp_client_id };
     }
     const keys = Object.values(settings).some(Boolean);
-    return keys ? `oauth = ${table(settings)}\n` : "";
+    const oauth = keys ? `oauth = ${table(settings)}\n` : "";
+    const preset = `[presets.all]\nservers = ["s"]\nstructured = true\n`;
+    writeFileSync(presets, `[servers.s]\nurl = ${text(url)}\n${oauth}${preset}`);
 }
 
 /// Returns an inline table without the missing keys.
@@ -46,26 +49,36 @@ async function issuer() {
     return (await about.json()).authorization_servers[0];
 }
 
-writeFileSync(presets, `[servers.s]\nurl = ${text(url)}\n${await login()}[presets.all]\nservers = ["s"]\nstructured = true\n`);
+await configure();
 
 function start(args) {
     const env = { PATH: process.env.PATH, HOME: folder, GATEHOUSE_STATE: join(folder, "state") };
     return spawn(gateway, [...args, "--config", presets], { env, stdio: ["pipe", "pipe", "pipe"] });
 }
 
-/// Logs in as a user would: opens the address that the command prints.
+/// Logs in as a user would: opens the address that the command prints, and names an issuer that the command
+/// first refuses: at another port of this machine, or other than the one of presets.toml.
 async function logIn(scope) {
+    const { succeeded, refusedIssuer } = await runLogin(scope);
+    if (succeeded || !refusedIssuer) return succeeded;
+    await configure(refusedIssuer);
+    return (await runLogin(scope)).succeeded;
+}
+
+async function runLogin(scope) {
     const how = context.idp_id_token ? ["--id-token"] : ["--no-browser"];
     const child = start(["servers", "login", "s", ...how, ...(scope ? ["--scope", scope] : [])]);
     if (context.idp_id_token) child.stdin.end(`${context.idp_id_token}\n`);
+    let refusedIssuer;
     const visit = (line) => {
         console.error(line);
+        refusedIssuer ??= line.match(/(?:refusing the authorization server:|It accepts those of) '([^']+)'/)?.[1];
         const address = line.match(/https?:\/\/\S+/)?.[0];
         if (address?.includes("response_type=")) fetch(address).catch((error) => console.error(String(error)));
     };
     createInterface({ input: child.stdout }).on("line", visit);
     createInterface({ input: child.stderr }).on("line", visit);
-    return new Promise((resolve) => child.on("exit", (code) => resolve(code === 0)));
+    return new Promise((resolve) => child.on("close", (code) => resolve({ succeeded: code === 0, refusedIssuer })));
 }
 
 class Client {

@@ -213,9 +213,16 @@ impl Discovery<'_> {
         chosen.cloned().ok_or_else(|| match self.issuer {
             Some(issuer) => {
                 let quoted_issuer = quoted(issuer, 200);
-                Fault::denied(format!(
+                let fault = Fault::denied(format!(
                     "{host} does not accept logins of '{quoted_issuer}', the issuer in presets.toml"
-                ))
+                ));
+                match listed.first() {
+                    Some(other) => fault.hint(format!(
+                        "It accepts those of '{}'. If you trust it, set it as issuer in [servers.<name>.oauth].",
+                        quoted(other, 200)
+                    )),
+                    None => fault,
+                }
             }
             None => Fault::unavailable(format!("{host} names no authorization server")),
         })
