@@ -21,6 +21,10 @@ const MIN_STALL_TIME: Duration = Duration::from_secs(2);
 /// Minimum idle time before eviction, because clients often send requests in quick succession.
 const MIN_IDLE_TIME: Duration = Duration::from_secs(1);
 
+/// Time for the first request of a new connection, before another may take its place. A client sends it with its
+/// connection, but the host may look between the two.
+pub(super) const MIN_HEADER_TIME: Duration = Duration::from_millis(100);
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ConnectionPhase {
     /// Waiting for the rest of a request's headers.
@@ -241,10 +245,11 @@ impl HttpConnection {
 
 impl State {
     /// True if it has a place and nothing is lost with it: the client knows that it closes, or is not authenticated and
-    /// waits for no answer, or has waited for its authentication too long.
+    /// has sent no request in time, or has waited for its authentication too long.
     fn is_dispensable(&self) -> bool {
         let is_over = self.last && self.phase == ConnectionPhase::Idle;
-        let is_asking = self.phase != ConnectionPhase::Header && self.since.elapsed() < MIN_IDLE_TIME;
+        let grace = if self.phase == ConnectionPhase::Header { MIN_HEADER_TIME } else { MIN_IDLE_TIME };
+        let is_asking = self.since.elapsed() < grace;
         self.has_place && (is_over || self.owner.is_none() && self.waits && !is_asking)
     }
 

@@ -15,7 +15,10 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-use super::{connection::HttpConnection, settings::HttpSettings};
+use super::{
+    connection::{HttpConnection, MIN_HEADER_TIME},
+    settings::HttpSettings,
+};
 use table::{ConnectionTable, EvictionReach};
 
 /// Maximum total response bytes to be written. Beyond it, the client that has stalled longest is closed.
@@ -124,7 +127,8 @@ impl OpenConnections {
             if is_over {
                 return false;
             }
-            let _ = timeout_at(deadline, freed).await;
+            // A silent connection becomes dispensable without a notification.
+            let _ = timeout_at(deadline.min(Instant::now() + MIN_HEADER_TIME), freed).await;
         }
     }
 
