@@ -5,6 +5,7 @@
 
 use std::{error::Error, io, sync::OnceLock, time::Duration};
 
+use bytes::Bytes;
 use gatehouse_core::{Fault, names::quoted};
 use reqwest::{Client, ClientBuilder, Response, Url, redirect::Policy, retry};
 
@@ -65,6 +66,34 @@ impl Default for HttpClients {
     fn default() -> Self {
         Self::new(|builder| builder)
     }
+}
+
+/// Maximum time of an [`exchange`], with its body.
+const EXCHANGE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Maximum bytes of the response of an [`exchange`].
+const MAX_EXCHANGED: usize = 1 << 20;
+
+/// Sends a request, and returns the response with its body.
+///
+/// # Errors
+/// The reason, without the URL.
+pub async fn exchange(
+    clients: &HttpClients,
+    request: http::Request<Bytes>,
+) -> Result<http::Response<Bytes>, String> {
+    let request = reqwest::Request::try_from(request).map_err(http_cause)?;
+    let client = clients.for_url(request.url()).map_err(|fault| fault.in_one_line())?;
+    let exchanged = async {
+        let response = client.execute(request).await.map_err(http_cause)?;
+        let status = response.status();
+        let body = read_body(response, MAX_EXCHANGED).await.map_err(|error| format!("{error:?}"))?;
+        let mut answer = http::Response::new(body.into());
+        *answer.status_mut() = status;
+        Ok(answer)
+    };
+    let late = |_| format!("no response within {} s", EXCHANGE_TIMEOUT.as_secs());
+    tokio::time::timeout(EXCHANGE_TIMEOUT, exchanged).await.map_err(late)?
 }
 
 #[derive(Debug)]

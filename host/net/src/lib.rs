@@ -8,7 +8,9 @@ mod http;
 mod tls;
 
 pub use backoff::{Backoff, CircuitBreaker};
-pub use http::{BodyError, HttpClients, http_cause, plain_cause, read_body, read_body_while, root_cause};
+pub use http::{
+    BodyError, HttpClients, exchange, http_cause, plain_cause, read_body, read_body_while, root_cause,
+};
 pub use reqwest::{
     Body, Client, ClientBuilder, Error, Method, Request, RequestBuilder, Response, StatusCode, Url, dns,
     header,

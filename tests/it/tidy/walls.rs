@@ -8,16 +8,24 @@ use super::none;
 use crate::support::repository;
 
 /// Our crates that the crates of a folder may use; the first matching line applies.
-const MAY_KNOW: [(&str, &[&str]); 19] = [
-    ("host/auth", &["gatehouse-core", "gatehouse-net"]),
-    ("host/core", &[]),
+const MAY_KNOW: [(&str, &[&str]); 20] = [
+    ("host/auth", &["gatehouse-core", "gatehouse-net", "gatehouse-telemetry"]),
+    ("host/core", &["gatehouse-telemetry"]),
     ("host/files", &[]),
+    ("host/telemetry", &[]),
     ("host/net", &["gatehouse-core"]),
-    ("host/sandbox", &["gatehouse-core", "gatehouse-files"]),
-    ("host/wire", &["gatehouse-core", "gatehouse-files", "gatehouse-net"]),
+    ("host/sandbox", &["gatehouse-core", "gatehouse-files", "gatehouse-telemetry"]),
+    ("host/wire", &["gatehouse-core", "gatehouse-files", "gatehouse-net", "gatehouse-telemetry"]),
     (
         "host/stores",
-        &["gatehouse-core", "gatehouse-decode", "gatehouse-files", "gatehouse-net", "gatehouse-stores"],
+        &[
+            "gatehouse-core",
+            "gatehouse-decode",
+            "gatehouse-files",
+            "gatehouse-net",
+            "gatehouse-stores",
+            "gatehouse-telemetry",
+        ],
     ),
     ("host/text", &["gatehouse-core"]),
     // Text is pure: counting tokens needs neither network nor model.
@@ -30,9 +38,11 @@ const MAY_KNOW: [(&str, &[&str]); 19] = [
             "gatehouse-core",
             "gatehouse-documents",
             "gatehouse-files",
+            "gatehouse-net",
             "gatehouse-sandbox",
             "gatehouse-wire",
             "gatehouse-stores",
+            "gatehouse-telemetry",
             "gatehouse-text",
             "gatehouse-models",
         ],
@@ -51,7 +61,9 @@ const MAY_KNOW: [(&str, &[&str]); 19] = [
 ];
 
 /// Crates that alone may use a dependency, or one whose name starts with it and `-` or `_`.
-const ONLY: [(&str, &[&str]); 15] = [
+const ONLY: [(&str, &[&str]); 17] = [
+    ("opentelemetry", &["host/telemetry"]),
+    ("prometheus", &["host/telemetry"]),
     ("jsonwebtoken", &["host/auth"]),
     ("wasmtime", &["host/sandbox", "xtask/snapshot"]),
     ("rmcp", &["host/wire", "tests/floor"]),
