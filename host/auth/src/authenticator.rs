@@ -125,7 +125,9 @@ impl HostAuthenticator {
         let is_current = |verified: &Arc<VerifiedToken>| {
             verified.expires_at.is_none_or(|end| end.saturating_add(CLOCK_SKEW_MS) > now)
         };
-        let verified = match self.cache.fresh(&digest).filter(is_current) {
+        let cached = self.cache.fresh(&digest).filter(is_current);
+        gatehouse_telemetry::record_cache_use("tokens", cached.is_some());
+        let verified = match cached {
             Some(verified) => verified,
             None => {
                 // A token that was valid before is not one that a stranger made up.

@@ -22,6 +22,7 @@ use std::{
 };
 
 pub use caller::{CallNotes, Caller, ModelTokens, Principal, RequestOrigin};
+use gatehouse_telemetry::Trace;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -76,6 +77,8 @@ pub struct CallContext {
     pub client: Arc<dyn CallingClient>,
     /// The request's `_meta` for servers, without the members meant for this host.
     pub meta: Option<Arc<Map<String, Value>>>,
+    /// The span of this call, or of the client's request.
+    pub trace: Trace,
     /// Sources of the enclosing calls, outermost first.
     pub enclosing_sources: Vec<SourceId>,
     /// The turn of the gate that runs the call, and those of the enclosing calls.
@@ -146,6 +149,7 @@ impl CallContext {
             progress: None,
             client: Arc::new(NoClient),
             meta: None,
+            trace: Trace::default(),
             enclosing_sources: Vec::new(),
             turn: Mutex::default(),
             enclosing_turns: Vec::new(),

@@ -141,6 +141,11 @@ impl InstanceSlots {
             Some(caller) => slots.acquire(principal, &format!("{caller}: {gate}").into()).await,
         }
     }
+
+    /// Returns the slots that are free.
+    pub(crate) fn free(&self) -> usize {
+        self.0.iter().map(FairSemaphore::free).sum()
+    }
 }
 
 const MAX_IDLE_OF_GATE: usize = 8;

@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use gatehouse_core::{
-    CallDeadline, Principal, Reply, SourceId,
+    CallContext, CallDeadline, Principal, Reply, SourceId,
     capability::{Grants, RequestedCapabilities},
     conversion::{ConvertedFile, SourceFile},
     fair_semaphore::{FairPermit, FairSemaphore},
@@ -16,6 +16,7 @@ use gatehouse_core::{
     ports::DocumentConverter,
     source::Listing,
 };
+use gatehouse_telemetry::{is_tracing, metrics};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
@@ -182,6 +183,19 @@ impl Gate {
         }
         let place = place.await;
         (turn.await, place)
+    }
+
+    /// Like [`admit`](Self::admit), and records how long the call has waited.
+    pub(crate) async fn admit_call(&self, context: &CallContext) -> (Arc<GateTurn>, FairPermit) {
+        let start = (metrics().is_some() || is_tracing()).then(Instant::now);
+        let admitted = self.admit(context.principal(), &context.enclosing_sources).await;
+        if let Some(waited) = start.map(|start| start.elapsed()) {
+            context.trace.add_wait("gate", waited);
+            if let Some(metrics) = metrics() {
+                metrics.gate_wait.series([&self.facts.gate]).observe(waited.as_secs_f64());
+            }
+        }
+        admitted
     }
 }
 

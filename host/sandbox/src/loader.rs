@@ -16,6 +16,7 @@ use gatehouse_core::{
     lock,
     names::quoted,
 };
+use gatehouse_telemetry::record_cache_use;
 use rayon::ThreadPoolBuilder;
 use tokio::sync::{OnceCell, Semaphore};
 use wasmtime::component::Component;
@@ -120,6 +121,12 @@ impl Sandbox {
         Self { shared: Arc::new(shared) }
     }
 
+    /// Returns how many instances run, and how many may run at the same time.
+    pub fn instances(&self) -> (usize, usize) {
+        let most = self.shared.capacity.places.iter().sum::<usize>();
+        (most.saturating_sub(self.shared.places.free()), most)
+    }
+
     /// Loads a gate from a file. Blocks: a file that is not in the index is read and compiled.
     pub fn gate(&self, name: &str, file: &Path, settings: GateSettings) -> Result<Gate, LoadError> {
         let bad = |reason: InvalidValue| LoadError::new(file, reason);
@@ -193,7 +200,9 @@ impl SandboxState {
     pub(crate) fn load(&self, file: &Path, digest: &str) -> Result<LoadedComponent, LoadError> {
         let bad = |reason: InvalidValue| LoadError::new(file, reason);
         let runtime = self.runtime(file)?;
-        if let Some(component) = self.machine_code.load(&runtime.engine, digest) {
+        let loaded = self.machine_code.load(&runtime.engine, digest);
+        record_cache_use("machine-code", loaded.is_some());
+        if let Some(component) = loaded {
             return link(runtime, &component).map_err(bad);
         }
         let same = |actual_digest: &str| match actual_digest == digest {

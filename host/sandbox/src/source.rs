@@ -36,7 +36,7 @@ impl Gate {
         request: impl for<'a> FnOnce(&'a dyn ContractExports, &'a mut Store<State>) -> GuestAnswer<'a, T> + Send,
     ) -> Result<T, Fault> {
         let ready = self.component().await?;
-        let (turn, _place) = self.admit(context.principal(), &context.enclosing_sources).await;
+        let (turn, _place) = self.admit_call(context).await;
         context.set_turn(&turn);
         let running = RunningCall { context: Arc::clone(context), deadline: deadline.clone() };
         let facts = InstanceContext::new(&self.facts, Arc::clone(params), Some(running));

@@ -9,6 +9,7 @@ use std::sync::{
     atomic::{AtomicU32, Ordering},
 };
 
+use gatehouse_telemetry::{SpanKind, Trace, is_tracing};
 use serde_json::Value;
 
 use crate::{
@@ -16,6 +17,7 @@ use crate::{
     approval::ApprovalStore,
     call::{CallNotes, ProgressSink},
     forwarding::runs_code,
+    ports::ledger::SampleEnding,
 };
 
 /// Maximum nesting depth; a client's call has depth 0.
@@ -109,6 +111,7 @@ impl CallContext {
             isolated,
             from_script,
             meta: self.meta.clone(),
+            trace: self.nested_trace(name),
             enclosing_sources: enclosing.cloned().collect(),
             enclosing_turns: self.turns().collect(),
             call_tree: Arc::clone(&self.call_tree),
@@ -125,7 +128,19 @@ impl CallContext {
         let mut call = Call::new(nested, arguments);
         let outcome = call.run_in_place().await;
         self.record_nested(&call, &outcome);
+        call.context.trace.end(SampleEnding::from_outcome(&outcome).error_type());
         outcome
+    }
+
+    /// Begins the span of a call of another tool.
+    fn nested_trace(&self, name: &str) -> Trace {
+        if !is_tracing() {
+            return Trace::default();
+        }
+        let trace = self.trace.child(SpanKind::Internal, format!("tools/call {name}"));
+        trace.set("gen_ai.operation.name", "execute_tool");
+        trace.set("gen_ai.tool.name", name.to_owned());
+        trace
     }
 }
 

@@ -6,7 +6,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use gatehouse_telemetry::metrics;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::{Next, Stage};
 use crate::{
@@ -76,12 +78,18 @@ impl ApproveStage {
             return Err(declined_fault(entry));
         }
         let question = message(context, entry, scope, &approval, arguments);
+        let asked = Instant::now();
         let answer = ask(context, entry, question).await;
-        context.notes.set_approval(match &answer {
+        context.trace.add_wait("approval", asked.elapsed());
+        let outcome = match &answer {
             Ok(true) => "given",
             Ok(false) => "declined",
             Err(_) => "unanswered",
-        });
+        };
+        context.notes.set_approval(outcome);
+        if let Some(metrics) = metrics() {
+            metrics.approvals.series([outcome]).inc();
+        }
         if !answer? {
             declined().push(entry.id.clone());
             return Err(declined_fault(entry));

@@ -14,14 +14,15 @@ use std::{
 };
 
 use async_trait::async_trait;
+use gatehouse_telemetry::metrics;
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
 use super::{Next, Stage, run_work};
 use crate::{
     Call, CallDeadline, ContentPart, Fault, FaultKind, LogLimit, Outcome, Principal, Reply, SourceId,
-    filters::AttachedFilter, forwarding::ReplyOrigin, hash, json, names, reply_view,
-    single_flight::SingleFlight, source::FilterRequest, workflow::takes_requests,
+    filters::AttachedFilter, forwarding::ReplyOrigin, hash, json, names, quota_meter::estimated_tokens,
+    reply_view, single_flight::SingleFlight, source::FilterRequest, workflow::takes_requests,
 };
 
 /// Minimum bytes of text for a filter to run. A filter's own text takes as much.
@@ -106,6 +107,11 @@ impl CompactStage {
         match filtered.and_then(|new| new.map(|new| check_reply(&reply, new)).transpose()) {
             Ok(Some(new)) => {
                 let new = Arc::unwrap_or_clone(new);
+                if let Some(metrics) = metrics() {
+                    let saved = reply.text_bytes().saturating_sub(new.text_bytes());
+                    let filter = filter.source.id().name();
+                    metrics.tokens_saved.series([filter]).inc_by(estimated_tokens(saved));
+                }
                 // `_meta` is for programs, so filters do not shorten it.
                 Reply { meta: new.meta.or_else(|| reply.meta.clone()), ..new }
             }

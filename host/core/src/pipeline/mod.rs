@@ -44,7 +44,7 @@ pub use conform::ConformStage;
 pub use convert::ConvertStage;
 pub use deadline::DeadlineStage;
 pub use local_paths::{LocalPaths, LocalPathsStage};
-pub use observe::{CALL_LOG_TARGET, CallLog, CallObserver, CallRecord, ObserveStage};
+pub use observe::{CALL_LOG_TARGET, CallCounter, CallLog, CallObserver, CallRecord, ObserveStage};
 pub use permit::PermitStage;
 pub use quota::QuotaStage;
 pub use rescue::RescueStage;

@@ -5,6 +5,7 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use gatehouse_telemetry::metrics;
 use tracing::{Instrument, Level};
 
 use super::{Next, Stage};
@@ -60,6 +61,20 @@ impl CallObserver for CallLog {
             target: CALL_LOG_TARGET, call = %context.id, %tool, %preset, ms, outcome = ending.as_str(), bytes = bytes_out,
             caller = caller.as_deref(), "tools/call"
         );
+    }
+}
+
+/// Counts calls for operators.
+pub struct CallCounter;
+
+impl CallObserver for CallCounter {
+    fn is_on(&self) -> bool {
+        metrics().is_some()
+    }
+
+    fn observe(&self, record: &CallRecord<'_>) {
+        let (Some(metrics), Ok(entry)) = (metrics(), record.context.entry()) else { return };
+        metrics.calls.series([&entry.id.source.to_string(), record.ending.as_str()]).inc();
     }
 }
 

@@ -53,6 +53,8 @@ pub struct AccessRule {
     pub effect: Option<Effect>,
     /// Limits of arguments. All that match a tool must hold.
     pub when: Vec<ArgumentLimit>,
+    /// True if it allows to see the host as an operator does. It allows no tool then.
+    pub admin: bool,
 }
 
 /// A pattern of a rule that cannot be compiled.
@@ -215,6 +217,11 @@ impl CallerAccess {
     fn key(&self) -> AccessKey {
         let rules = self.rules.as_ref().map(|rules| rules.iter().map(|rule| rule.number).collect());
         AccessKey { rules, effect: self.effect, presets: self.presets.clone() }
+    }
+
+    /// Whether a rule makes the caller an operator of the host.
+    pub fn is_admin(&self) -> bool {
+        self.rules.iter().flatten().any(|rule| rule.admin)
     }
 
     /// Returns a number that no other access of this process has.

@@ -14,6 +14,7 @@ use std::{
     time::Duration,
 };
 
+use gatehouse_telemetry::metrics;
 use tokio::sync::OnceCell;
 
 use crate::{
@@ -110,13 +111,20 @@ impl QuotaMeter {
             let mut counts = lock(&quotas.usage.counts);
             // All checks come first, so that a refused call uses nothing.
             for rule in &quotas.rules {
-                check(rule, count_of(&mut counts, &rule.name), is_outer, now)?;
+                check(rule, count_of(&mut counts, &rule.name), is_outer, now).inspect_err(|_| {
+                    if let Some(metrics) = metrics() {
+                        metrics.quota_refusals.series([&rule.name]).inc();
+                    }
+                })?;
             }
             for rule in &quotas.rules {
                 let count = count_of(&mut counts, &rule.name);
                 count.calls.usage.used += u64::from(rule.calls.is_some());
                 count.running += u32::from(is_outer);
                 count.is_changed |= rule.calls.is_some();
+                if let Some(metrics) = metrics() {
+                    metrics.quota_calls.series([&rule.name]).inc();
+                }
             }
         }
         self.save_soon();
@@ -143,6 +151,9 @@ impl QuotaMeter {
                 count.tokens.roll(allowance.period, now);
                 count.tokens.usage.used = count.tokens.usage.used.saturating_add(tokens);
                 count.is_changed = true;
+                if let Some(metrics) = metrics() {
+                    metrics.quota_tokens.series([&rule.name]).inc_by(tokens);
+                }
             }
         }
         self.save_soon();

@@ -54,6 +54,15 @@ impl SampleEnding {
         }
     }
 
+    /// Returns the `error.type` of a span. Empty if the tool succeeded.
+    pub(crate) const fn error_type(self) -> &'static str {
+        match self {
+            Self::Replied => "",
+            Self::ToolError => "tool_error",
+            Self::Fault(kind) => kind.as_str(),
+        }
+    }
+
     /// Returns true if the tool handled the call, even if it found nothing.
     pub const fn is_answered(self) -> bool {
         use FaultKind::{Denied, Exhausted, InvalidArguments, NotFound};

@@ -147,6 +147,11 @@ impl FairSemaphore {
         self.lock().sharers.values().all(SharerQueue::is_idle)
     }
 
+    /// Returns the number of free permits.
+    pub fn free(&self) -> usize {
+        self.lock().free
+    }
+
     fn permit(&self, claim: FairClaim) -> FairPermit {
         FairPermit { semaphore: self.clone(), claim }
     }

@@ -28,6 +28,7 @@ use crate::connected_clients::{self, has_apps};
 use crate::serve::{
     ServedPreset, ServedPresets, client_table,
     lists::{ListKind, clients::ClientState, subscriptions},
+    operation::Operation,
     requests::{
         interactive_request::{InteractiveParams, authenticated_caller, cache_hints, is_since_2026},
         reply::{self, StructuredMode},
@@ -95,6 +96,17 @@ impl Handler {
         self.presets.tasks.find(id, &self.owner(&caller, preset))
     }
 
+    /// Runs a tool, unless the host shuts down.
+    async fn measured_call(
+        &self,
+        params: InteractiveParams,
+        mut context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let catalog = self.served.catalog(&self.caller_of(&context.extensions));
+        let operation = Operation::of_call(&mut context, &catalog, &params.name);
+        operation.measure_call(self.answer(self.run(params, &context))).await
+    }
+
     pub(super) fn record_listed(&self, list: ListKind, catalog: &Catalog) {
         self.client.record_listed(list, catalog.generation);
         self.served.clients.notify_watchers();
@@ -103,13 +115,13 @@ impl Handler {
 
 /// Declares methods that the named method of [`Handler`] answers, unless the host shuts down.
 macro_rules! answered {
-    ($($method:ident($request:ty) -> $result:ty, by $answer:ident;)+) => {$(
+    ($($name:literal: $method:ident($request:ty) -> $result:ty, by $answer:ident;)+) => {$(
         async fn $method(
             &self,
             request: $request,
-            context: RequestContext<RoleServer>,
+            mut context: RequestContext<RoleServer>,
         ) -> Result<$result, ErrorData> {
-            self.answer(self.$answer(request, &context)).await
+            Operation::start(&mut context, $name).measure(self.answer(self.$answer(request, &context))).await
         }
     )+};
 }
@@ -148,34 +160,44 @@ impl ServerHandler for Handler {
     async fn initialize(
         &self,
         request: InitializeRequestParams,
-        context: RequestContext<RoleServer>,
+        mut context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
-        self.presets.connected_clients.add(&request.capabilities);
-        let handler = self.for_request(&context);
-        let mut result = handler.negotiate_initialize(&request)?;
-        // Tasks need 2026-07-28, which has no `initialize`.
-        keep_extensions(&mut result.capabilities, |name| {
-            name == SKILLS_EXTENSION_ID && connected_clients::has_skills(&request.capabilities)
-        });
-        let client = Some(request.client_info.name.as_str());
-        result.instructions = handler.served.instructions(&handler.caller, client);
-        context.peer.set_peer_info(request);
-        Ok(result)
+        let operation = Operation::start(&mut context, "initialize");
+        operation
+            .measure(async {
+                self.presets.connected_clients.add(&request.capabilities);
+                let handler = self.for_request(&context);
+                let mut result = handler.negotiate_initialize(&request)?;
+                // Tasks need 2026-07-28, which has no `initialize`.
+                keep_extensions(&mut result.capabilities, |name| {
+                    name == SKILLS_EXTENSION_ID && connected_clients::has_skills(&request.capabilities)
+                });
+                let client = Some(request.client_info.name.as_str());
+                result.instructions = handler.served.instructions(&handler.caller, client);
+                context.peer.set_peer_info(request);
+                Ok(result)
+            })
+            .await
     }
 
-    async fn discover(&self, context: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
-        let client = context.client_capabilities().unwrap_or_default();
-        self.presets.connected_clients.add(&client);
-        let versions = self.supported_protocol_versions().into_owned();
-        let handler = self.for_request(&context);
-        let mut result = DiscoverResult::from_server_info(versions, handler.get_info());
-        keep_extensions(&mut result.capabilities, |name| {
-            name != SKILLS_EXTENSION_ID || connected_clients::has_skills(&client)
-        });
-        let info = context.client_info();
-        let name = info.as_ref().map(|info| info.name.as_str());
-        result.instructions = handler.served.instructions(&handler.caller, name);
-        Ok(result)
+    async fn discover(&self, mut context: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
+        let operation = Operation::start(&mut context, "server/discover");
+        operation
+            .measure(async {
+                let client = context.client_capabilities().unwrap_or_default();
+                self.presets.connected_clients.add(&client);
+                let versions = self.supported_protocol_versions().into_owned();
+                let handler = self.for_request(&context);
+                let mut result = DiscoverResult::from_server_info(versions, handler.get_info());
+                keep_extensions(&mut result.capabilities, |name| {
+                    name != SKILLS_EXTENSION_ID || connected_clients::has_skills(&client)
+                });
+                let info = context.client_info();
+                let name = info.as_ref().map(|info| info.name.as_str());
+                result.instructions = handler.served.instructions(&handler.caller, name);
+                Ok(result)
+            })
+            .await
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
@@ -213,83 +235,109 @@ impl ServerHandler for Handler {
     // Methods below reply "method not found" if the capability is not declared; rmcp would return an empty list.
 
     answered! {
-        complete(CompleteRequestParams) -> CompleteResult, by completion;
-        get_prompt(GetPromptRequestParams) -> GetPromptResponse, by prompt;
-        list_resources(Option<PaginatedRequestParams>) -> ListResourcesResult, by resources;
-        read_resource(ReadResourceRequestParams) -> ReadResourceResponse, by resource;
-        list_skills(Option<PaginatedRequestParams>) -> ListSkillsResult, by skills;
-        get_skill(GetSkillRequestParams) -> GetSkillResult, by skill;
-        read_resource_directory(ReadResourceDirectoryRequestParams) -> ReadResourceDirectoryResult,
-            by resource_directory;
+        "completion/complete": complete(CompleteRequestParams) -> CompleteResult, by completion;
+        "prompts/get": get_prompt(GetPromptRequestParams) -> GetPromptResponse, by prompt;
+        "resources/list": list_resources(Option<PaginatedRequestParams>) -> ListResourcesResult, by resources;
+        "resources/read": read_resource(ReadResourceRequestParams) -> ReadResourceResponse, by resource;
+        "skills/list": list_skills(Option<PaginatedRequestParams>) -> ListSkillsResult, by skills;
+        "skills/get": get_skill(GetSkillRequestParams) -> GetSkillResult, by skill;
+        "resources/directory/read": read_resource_directory(ReadResourceDirectoryRequestParams)
+            -> ReadResourceDirectoryResult, by resource_directory;
     }
 
     async fn list_prompts(
         &self,
         page: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
+        mut context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let catalog = self.catalog_with_list::<ListPromptsRequestMethod>(&context, ListKind::Prompts).await?;
-        one_page(page)?;
-        self.record_listed(ListKind::Prompts, &catalog);
-        let mut result = ListPromptsResult::with_all_items(prompt_list(&catalog));
-        (result.ttl_ms, result.cache_scope) = cache_hints(&context, catalog.list_ttl);
-        Ok(result)
+        let operation = Operation::start(&mut context, "prompts/list");
+        operation
+            .measure(async {
+                let catalog =
+                    self.catalog_with_list::<ListPromptsRequestMethod>(&context, ListKind::Prompts).await?;
+                one_page(page)?;
+                self.record_listed(ListKind::Prompts, &catalog);
+                let mut result = ListPromptsResult::with_all_items(prompt_list(&catalog));
+                (result.ttl_ms, result.cache_scope) = cache_hints(&context, catalog.list_ttl);
+                Ok(result)
+            })
+            .await
     }
 
     async fn list_resource_templates(
         &self,
         page: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
+        mut context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let catalog = self
-            .catalog_with_list::<ListResourceTemplatesRequestMethod>(&context, ListKind::Resources)
-            .await?;
-        one_page(page)?;
-        let mut result = ListResourceTemplatesResult::with_all_items(resource_templates(&catalog));
-        (result.ttl_ms, result.cache_scope) = cache_hints(&context, catalog.list_ttl);
-        Ok(result)
+        let operation = Operation::start(&mut context, "resources/templates/list");
+        operation
+            .measure(async {
+                let catalog = self
+                    .catalog_with_list::<ListResourceTemplatesRequestMethod>(&context, ListKind::Resources)
+                    .await?;
+                one_page(page)?;
+                let mut result = ListResourceTemplatesResult::with_all_items(resource_templates(&catalog));
+                (result.ttl_ms, result.cache_scope) = cache_hints(&context, catalog.list_ttl);
+                Ok(result)
+            })
+            .await
     }
 
     async fn subscribe(
         &self,
         request: SubscribeRequestParams,
-        context: RequestContext<RoleServer>,
+        mut context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.catalog_with_list::<SubscribeRequestMethod>(&context, ListKind::Resources).await?;
-        let caller = self.caller_of(&context.extensions);
-        self.client.watched.subscribe(self, caller, context.peer, request.uri).await
+        let operation = Operation::start(&mut context, "resources/subscribe");
+        operation
+            .measure(async {
+                self.catalog_with_list::<SubscribeRequestMethod>(&context, ListKind::Resources).await?;
+                let caller = self.caller_of(&context.extensions);
+                self.client.watched.subscribe(self, caller, context.peer.clone(), request.uri).await
+            })
+            .await
     }
 
     async fn unsubscribe(
         &self,
         request: UnsubscribeRequestParams,
-        context: RequestContext<RoleServer>,
+        mut context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.catalog_with_list::<UnsubscribeRequestMethod>(&context, ListKind::Resources).await?;
-        self.client.watched.unsubscribe(&request.uri);
-        Ok(())
+        let operation = Operation::start(&mut context, "resources/unsubscribe");
+        operation
+            .measure(async {
+                self.catalog_with_list::<UnsubscribeRequestMethod>(&context, ListKind::Resources).await?;
+                self.client.watched.unsubscribe(&request.uri);
+                Ok(())
+            })
+            .await
     }
 
     async fn list_tools(
         &self,
         page: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
+        mut context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        one_page(page)?;
-        let caller = self.caller_of(&context.extensions);
-        let capabilities = context.client_capabilities().unwrap_or_default();
-        self.presets.connected_clients.add(&capabilities);
-        let catalog = self.answer(async { Ok(self.served.settled_catalog(&caller).await) }).await?;
-        let data = StructuredMode::for_request(&catalog, &context);
-        let client = context.client_info();
-        let client = client.as_ref().map(|client| client.name.as_str());
-        let surface = client_table::surface(&catalog, client);
-        let max_result = client.and_then(client_table::max_result_chars);
-        let tools = reply::tools_with(&catalog, data, surface, has_apps(&capabilities), max_result);
-        self.record_listed(ListKind::Tools, &catalog);
-        let mut result = ListToolsResult::with_all_items(tools);
-        (result.ttl_ms, result.cache_scope) = cache_hints(&context, catalog.list_ttl);
-        Ok(result)
+        let operation = Operation::start(&mut context, "tools/list");
+        operation
+            .measure(async {
+                one_page(page)?;
+                let caller = self.caller_of(&context.extensions);
+                let capabilities = context.client_capabilities().unwrap_or_default();
+                self.presets.connected_clients.add(&capabilities);
+                let catalog = self.answer(async { Ok(self.served.settled_catalog(&caller).await) }).await?;
+                let data = StructuredMode::for_request(&catalog, &context);
+                let client = context.client_info();
+                let client = client.as_ref().map(|client| client.name.as_str());
+                let surface = client_table::surface(&catalog, client);
+                let max_result = client.and_then(client_table::max_result_chars);
+                let tools = reply::tools_with(&catalog, data, surface, has_apps(&capabilities), max_result);
+                self.record_listed(ListKind::Tools, &catalog);
+                let mut result = ListToolsResult::with_all_items(tools);
+                (result.ttl_ms, result.cache_scope) = cache_hints(&context, catalog.list_ttl);
+                Ok(result)
+            })
+            .await
     }
 
     /// Returns a tool that holds only the input schema: rmcp reads its header rules on every HTTP call.
@@ -309,34 +357,49 @@ impl ServerHandler for Handler {
             state: request.request_state,
             answers: request.input_responses,
         };
-        self.answer(self.run(params, &context)).await
+        self.measured_call(params, context).await
     }
 
     async fn get_task(
         &self,
         request: GetTaskParams,
-        context: RequestContext<RoleServer>,
+        mut context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
-        let task = self.task(&request.task_id, &context)?;
-        Ok(GetTaskResult::new(task.shown(&request.task_id)))
+        let operation = Operation::start(&mut context, "tasks/get");
+        operation
+            .measure(async {
+                let task = self.task(&request.task_id, &context)?;
+                Ok(GetTaskResult::new(task.shown(&request.task_id)))
+            })
+            .await
     }
 
     async fn update_task(
         &self,
         request: UpdateTaskParams,
-        context: RequestContext<RoleServer>,
+        mut context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.task(&request.task_id, &context)?.answer(request.input_responses);
-        Ok(())
+        let operation = Operation::start(&mut context, "tasks/update");
+        operation
+            .measure(async {
+                self.task(&request.task_id, &context)?.answer(request.input_responses);
+                Ok(())
+            })
+            .await
     }
 
     async fn cancel_task(
         &self,
         request: CancelTaskParams,
-        context: RequestContext<RoleServer>,
+        mut context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.task(&request.task_id, &context)?.cancel();
-        Ok(())
+        let operation = Operation::start(&mut context, "tasks/cancel");
+        operation
+            .measure(async {
+                self.task(&request.task_id, &context)?.cancel();
+                Ok(())
+            })
+            .await
     }
 
     // rmcp deprecates this method because requests carry the level since 2026-07-28.
@@ -344,14 +407,19 @@ impl ServerHandler for Handler {
     async fn set_level(
         &self,
         request: rmcp::model::SetLevelRequestParams,
-        context: RequestContext<RoleServer>,
+        mut context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        if is_since_2026(&context) {
-            return Err(ErrorData::method_not_found::<rmcp::model::SetLevelRequestMethod>());
-        }
-        let level = serde_json::to_value(request.level).and_then(serde_json::from_value);
-        *lock(&self.client.messages) = level.ok();
-        Ok(())
+        let operation = Operation::start(&mut context, "logging/setLevel");
+        operation
+            .measure(async {
+                if is_since_2026(&context) {
+                    return Err(ErrorData::method_not_found::<rmcp::model::SetLevelRequestMethod>());
+                }
+                let level = serde_json::to_value(request.level).and_then(serde_json::from_value);
+                *lock(&self.client.messages) = level.ok();
+                Ok(())
+            })
+            .await
     }
 
     /// Answers requests that rmcp cannot parse: calls, for example with arguments as a JSON string. Other methods are
@@ -382,7 +450,7 @@ impl ServerHandler for Handler {
             state: member("requestState").and_then(|state| serde_json::from_value(state).ok()),
             answers: member("inputResponses").and_then(|answers| serde_json::from_value(answers).ok()),
         };
-        let result = self.answer(self.run(params, &context)).await?;
+        let result = self.measured_call(params, context).await?;
         let value = serde_json::to_value(ServerResult::from(result));
         let mut value = value.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         // rmcp omits this field for clients before 2026-07-28, but not in custom results.

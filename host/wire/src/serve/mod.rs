@@ -9,6 +9,7 @@ mod handler;
 mod http;
 mod json_text;
 mod lists;
+mod operation;
 mod preset_views;
 mod principal_slots;
 mod requests;
@@ -24,12 +25,13 @@ use std::time::Duration;
 pub use self::caller_views::InstructionsWriter;
 pub use self::client_table::searches_tools;
 pub use self::http::{
-    BearerToken, BearerTokenError, BoundServer, Credentials, HostName, HttpError, HttpSettings,
-    MAX_CONNECTIONS, SettingError, WebOrigin, bind, parse_proxy,
+    AdminServer, BearerToken, BearerTokenError, BoundServer, Credentials, HostName, HttpError, HttpSettings,
+    MAX_CONNECTIONS, SettingError, WebOrigin, bind, bind_admin, parse_proxy,
 };
 pub(crate) use json_text::response_id;
 pub use lists::clients::ClientInfo;
 pub(crate) use lists::clients::ClientState;
+pub(crate) use operation::{code_name, span_name};
 pub use preset_views::{PresetView, PresetViews};
 pub(crate) use requests::reply::{BASE64, icons_to_mcp};
 pub use requests::reply::{StructuredMode, call_result, tools, tools_for};

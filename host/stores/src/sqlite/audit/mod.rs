@@ -6,6 +6,7 @@
 
 mod chain;
 mod free_space;
+mod queue;
 mod quotas;
 mod read;
 mod write;
@@ -31,7 +32,11 @@ use gatehouse_core::{
 use tokio::sync::oneshot;
 
 pub use self::read::{AuditFilter, AuditRecord, BrokenEntry, ChainReport, KnownPrincipal, QuotaRefusals};
-use self::{free_space::FreeSpace, write::TimedEntry};
+use self::{
+    free_space::FreeSpace,
+    queue::{AuditQueue, WaitingEntry},
+    write::TimedEntry,
+};
 use super::{
     copy::DataFile,
     db::{Database, DatabaseProfile},
@@ -65,20 +70,6 @@ struct AuditInner {
     is_failing: AtomicBool,
     /// Locked by the task that writes. Contains the day on which old entries were last deleted.
     writing: tokio::sync::Mutex<Option<i64>>,
-}
-
-#[derive(Default)]
-struct AuditQueue {
-    waiting: Vec<WaitingEntry>,
-    /// Entries that are not in the audit, because too many waited or little space is left.
-    lost: u64,
-    /// True if a task will write the queue.
-    is_scheduled: bool,
-}
-
-struct WaitingEntry {
-    entry: TimedEntry,
-    done: Option<oneshot::Sender<Result<(), Fault>>>,
 }
 
 impl SqliteAudit {
@@ -170,7 +161,7 @@ impl AuditInner {
         let entry = TimedEntry { at: self.now(), entry };
         let mut queue = lock(&self.queue);
         if done.is_none() && queue.waiting.len() >= MAX_WAITING {
-            queue.lost += 1;
+            queue.add_lost();
         } else {
             queue.waiting.push(WaitingEntry { entry, done });
         }
@@ -266,7 +257,7 @@ impl AuditLog for SqliteAudit {
 
     fn record_refusal(&self, entry: AuditEntry) {
         match self.inner.free_space.is_low(self.inner.db.path()) {
-            true => lock(&self.inner.queue).lost += 1,
+            true => lock(&self.inner.queue).add_lost(),
             false => self.record(entry),
         }
     }

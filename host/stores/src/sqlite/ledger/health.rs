@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 
 use gatehouse_core::{lock, outcome::Fault};
+use gatehouse_telemetry::metrics;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
@@ -57,6 +58,9 @@ impl LossCounter {
 
     /// Updates the health. Returns true if the trouble has just begun.
     fn set(&self, lost: u64, trouble: Option<&str>) -> bool {
+        if let Some(metrics) = metrics().filter(|_| lost > 0) {
+            metrics.ledger_losses.series([]).inc_by(lost);
+        }
         let mut news = false;
         self.health.send_if_modified(|health| {
             let differs = health.trouble.as_deref() != trouble;

@@ -7,6 +7,7 @@
 //! Longer than 300 lines because the requests, their answers and the end of a connection are one state.
 
 mod flood;
+mod measured_request;
 mod message;
 mod negotiation;
 mod notifications;
@@ -40,6 +41,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::{
     flood::{FloodDetector, MAX_PER_SECOND, MAX_SECONDS},
+    measured_request::MeasuredRequest,
     pending::PendingRequests,
     server_requests::ServerRequests,
 };
@@ -80,6 +82,7 @@ pub(super) struct Peer {
     pending: PendingRequests,
     server_requests: ServerRequests,
     next_id: AtomicU64,
+    opened: Instant,
     /// Members of each request's `_meta` since 2026-07-28.
     modern_meta: Map<String, Value>,
     info: OnceLock<Arc<ServerInfo>>,
@@ -145,6 +148,7 @@ impl Peer {
             pending: PendingRequests::default(),
             server_requests: ServerRequests::default(),
             next_id: AtomicU64::new(1),
+            opened: Instant::now(),
             info: OnceLock::new(),
             flood: Mutex::new(FloodDetector::new(Instant::now())),
             lost_session: AtomicBool::new(false),
@@ -178,19 +182,29 @@ impl Peer {
         self: &Arc<Self>,
         request: Request<'_>,
     ) -> Result<ReceivedResult, CallFailure> {
-        self.request_acknowledged(request, None).await
+        let measured = MeasuredRequest::start(self, &request);
+        let traceparent = measured.as_ref().and_then(|measured| measured.trace.traceparent());
+        let answered = self.request_acknowledged(request, traceparent, None).await;
+        if let Some(measured) = measured {
+            measured.end(&answered);
+        }
+        answered
     }
 
-    /// Like [`Self::request`]. `acknowledged` receives what the server accepts of a subscription.
+    /// Like [`Self::request`], for the span `traceparent`. `acknowledged` receives what the server accepts of a subscription.
     async fn request_acknowledged(
         self: &Arc<Self>,
         request: Request<'_>,
+        traceparent: Option<String>,
         acknowledged: Option<oneshot::Sender<Map<String, Value>>>,
     ) -> Result<ReceivedResult, CallFailure> {
         let Request { method, mut params, call, headers } = request;
         let _waiting = self.requests.token();
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         self.add_meta(&mut params, method, id, call);
+        if let Some(traceparent) = traceparent {
+            set_traceparent(&mut params, traceparent);
+        }
         let Some((answer, _pending)) = self.pending.register(id, method, call, acknowledged) else {
             return Err(self.end_failure().await);
         };
@@ -343,11 +357,14 @@ impl Peer {
     /// Records the end of the connection, and fails its requests. The reader calls this last.
     pub(super) fn record_end(&self, end: ConnectionEnd) {
         let end = self.abuse.get().cloned().unwrap_or(end);
-        self.end.send_if_modified(|recorded| {
+        let is_first = self.end.send_if_modified(|recorded| {
             let is_first = recorded.is_none();
             recorded.get_or_insert(end);
             is_first
         });
+        if is_first {
+            measured_request::record_session(self);
+        }
         self.pending.close();
         self.closing.cancel();
     }
@@ -404,5 +421,12 @@ impl Peer {
             }
             Channel::Sse(_) => {}
         }
+    }
+}
+
+/// Sets the span that a server continues.
+fn set_traceparent(params: &mut Map<String, Value>, traceparent: String) {
+    if let Value::Object(meta) = params.entry("_meta").or_insert_with(|| json!({})) {
+        meta.insert("traceparent".into(), traceparent.into());
     }
 }

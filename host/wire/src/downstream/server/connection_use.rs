@@ -69,7 +69,9 @@ impl DownstreamServer {
 
 /// Adds the time since `began` to the call's time of connecting.
 pub(super) fn record_connecting(call: &CallContext, began: Instant) {
-    let connecting = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
+    let elapsed = began.elapsed();
+    call.trace.add_wait("connection", elapsed);
+    let connecting = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX);
     call.connecting_us.fetch_add(connecting, Ordering::Relaxed);
 }
 

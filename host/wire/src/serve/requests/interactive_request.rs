@@ -13,6 +13,7 @@ use gatehouse_core::{
     Call, CallContext, Caller, Fault, FaultKind, RequestOrigin, call::CallId, lock, names::quoted,
     ports::client::MessageLevel, question::QuestionKind,
 };
+use gatehouse_telemetry::Trace;
 use rmcp::{
     ErrorData, RoleServer,
     model::{
@@ -131,6 +132,7 @@ impl Handler {
         call.caller = Arc::clone(&caller);
         call.origin = origin(&context.extensions);
         call.meta = forwarded_meta(&context.meta);
+        call.trace = context.extensions.get::<Trace>().cloned().unwrap_or_default();
         call.working_directory = working_directory(&context.extensions);
         if context.meta.get_progress_token().is_some() || task_terms.is_some() {
             call.progress = Some(Arc::clone(&notifications) as _);
