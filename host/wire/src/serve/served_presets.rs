@@ -259,6 +259,13 @@ impl ServedPresets {
         self.rules.load_full()
     }
 
+    /// Returns how many presets are served, and how many cannot be.
+    pub fn counts(&self) -> (usize, usize) {
+        let presets = self.presets();
+        let served = presets.values().filter(|preset| preset.is_ok()).count();
+        (served, presets.len() - served)
+    }
+
     pub(super) fn presets(&self) -> Arc<BTreeMap<String, PresetResult>> {
         self.presets.load_full()
     }

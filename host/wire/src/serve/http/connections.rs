@@ -158,6 +158,11 @@ impl OpenConnections {
         owned <= table.share(max) || table.close_other_of(principal, connection)
     }
 
+    /// Returns how many connections are open.
+    pub(super) fn len(&self) -> usize {
+        self.table().connections.len()
+    }
+
     /// True if more than four fifths of the connections are open.
     pub(super) fn is_crowded(&self) -> bool {
         self.table().connections.len() * 5 > self.settings.connections * 4

@@ -10,7 +10,8 @@ use std::{
 };
 
 use gatehouse_core::LogLimit;
-use hyper::{server::conn::http1, service::service_fn};
+use http::{Request, Response, StatusCode};
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
@@ -22,7 +23,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use super::{
     connection::HttpConnection,
     connections::{ConnectionGuard, OpenConnections},
-    router::Router,
+    reply::{ResponseBody, record_error},
 };
 
 const MAX_BUFFER: usize = 64 << 10;
@@ -36,10 +37,18 @@ const ACCEPT_RETRY_PAUSE: Duration = Duration::from_millis(50);
 const BUSY_RESPONSE: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nretry-after: 1\r\nconnection: close\r\n\r\n";
 
-#[derive(Clone)]
-pub(super) struct HttpListener {
+/// Answers the requests of a listener.
+pub(super) trait Respond: Send + Sync + 'static {
+    fn respond(
+        self: Arc<Self>,
+        connection: Arc<HttpConnection>,
+        request: Request<Incoming>,
+    ) -> impl Future<Output = Response<ResponseBody>> + Send;
+}
+
+pub(super) struct HttpListener<R> {
     pub(super) connections: Arc<OpenConnections>,
-    pub(super) router: Arc<Router>,
+    pub(super) router: Arc<R>,
     pub(super) tasks: TaskTracker,
     /// Cancelled to finish current requests and accept no more.
     pub(super) stop: CancellationToken,
@@ -47,7 +56,19 @@ pub(super) struct HttpListener {
     pub(super) end: CancellationToken,
 }
 
-impl HttpListener {
+impl<R> Clone for HttpListener<R> {
+    fn clone(&self) -> Self {
+        Self {
+            connections: Arc::clone(&self.connections),
+            router: Arc::clone(&self.router),
+            tasks: self.tasks.clone(),
+            stop: self.stop.clone(),
+            end: self.end.clone(),
+        }
+    }
+}
+
+impl<R: Respond> HttpListener<R> {
     pub(super) async fn accept(&self, listener: &TcpListener) -> Infallible {
         let limit = LogLimit::new();
         loop {
@@ -57,6 +78,7 @@ impl HttpListener {
                         if let Some(left_out) = limit.admit_line() {
                             tracing::warn!(%peer, left_out, "connection refused: calls are running on all connections");
                         }
+                        record_error(StatusCode::SERVICE_UNAVAILABLE);
                         // Best effort: the socket buffer normally has room.
                         let _ = stream.try_write(BUSY_RESPONSE);
                         continue;

@@ -9,6 +9,7 @@
 //! and [`connections`] evicts unauthenticated clients first.
 
 mod active_request;
+mod admin;
 mod auth;
 mod body;
 mod client_address;
@@ -32,12 +33,14 @@ mod tests;
 use std::{net::SocketAddr, sync::Arc};
 
 use gatehouse_core::ports::{AuditLog, readiness::ReadinessCheck};
+use gatehouse_telemetry::metrics;
 use tokio::{net::TcpListener, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::login::Logins;
 
 use super::{MAX_LAST_CALLS, SealKeys, ServedPresets, shutdown::Drain, workers::Workers};
+pub use admin::{AdminServer, bind_admin};
 pub use auth::{BearerToken, BearerTokenError, Credentials};
 use body::BodyReader;
 pub(crate) use client_address::ClientAddress;
@@ -56,6 +59,9 @@ pub enum HttpError {
         "refusing to listen on {0} without a token: anyone who can reach that address could call every tool"
     )]
     NeedsToken(SocketAddr),
+    /// Listening for operators beyond loopback requires people.
+    #[error("refusing to listen for operators on {0} without [auth]: anyone could read the metrics")]
+    NeedsAuth(SocketAddr),
     #[error("cannot listen on {address}: {cause}")]
     Bind { address: SocketAddr, cause: std::io::Error },
 }
@@ -118,7 +124,16 @@ impl BoundServer {
             workers: workers.clone(),
             presets,
         };
+        let max = i64::try_from(settings.connections).unwrap_or(i64::MAX);
         let connections = OpenConnections::new(settings);
+        if let Some(metrics) = metrics() {
+            let open = Arc::downgrade(&connections);
+            metrics.on_scrape(move |metrics| {
+                let open = open.upgrade().map_or(0, |connections| connections.len());
+                metrics.connections.series([]).set(i64::try_from(open).unwrap_or(i64::MAX));
+                metrics.max_connections.series([]).set(max);
+            });
+        }
         let tasks = TaskTracker::new();
         let taking = HttpListener {
             connections: Arc::clone(&connections),

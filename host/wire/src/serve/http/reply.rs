@@ -7,6 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use gatehouse_telemetry::metrics;
 use http::{
     HeaderValue, Response, StatusCode,
     header::{ALLOW, CONNECTION, CONTENT_TYPE, RETRY_AFTER},
@@ -60,6 +61,13 @@ pub(super) fn busy(reason: &str) -> BoxResponse {
 /// Returns a JSON-RPC error for the request with this ID.
 pub(super) fn refuse_request(status: StatusCode, id: Value, reason: &str) -> BoxResponse {
     json(status, &envelope::invalid(Some(id), reason))
+}
+
+/// Counts a response that is an error of HTTP.
+pub(super) fn record_error(status: StatusCode) {
+    if let Some(metrics) = metrics() {
+        metrics.http_errors.series([status.as_str()]).inc();
+    }
 }
 
 /// A response body. Dropping it ends the request.

@@ -24,9 +24,10 @@ use super::{
     endpoints::{self, Route},
     guard::RequestGuard,
     held_response,
+    listener::Respond,
     mcp::PresetServices,
     page,
-    reply::{self, BoxResponse, ResponseBody, refuse},
+    reply::{self, BoxResponse, ResponseBody, record_error, refuse},
     sign_in::SignInPages,
 };
 use crate::{
@@ -48,8 +49,8 @@ pub(super) struct Router {
     pub(super) workers: Workers,
 }
 
-impl Router {
-    pub(super) async fn respond(
+impl Respond for Router {
+    async fn respond(
         self: Arc<Self>,
         connection: Arc<HttpConnection>,
         request: Request<Incoming>,
@@ -82,6 +83,9 @@ impl Router {
         if response.headers().contains_key(CONNECTION) {
             work.mark_last();
         }
+        if response.status().as_u16() >= 400 {
+            record_error(response.status());
+        }
         let stands = stands && response.status() == StatusCode::OK;
         let ends = stands.then(|| {
             let ended = work.caller.as_ref().map(|caller| caller.ended.clone());
@@ -89,7 +93,9 @@ impl Router {
         });
         response.map(|body| ResponseBody::new(body, work, ends.unwrap_or_default()))
     }
+}
 
+impl Router {
     /// Routes a request. The probes and the page for browsers need no token.
     async fn route(&self, mut parts: Parts, body: Incoming, work: &mut ActiveRequest) -> BoxResponse {
         let route = Route::from_path(parts.uri.path());
@@ -265,7 +271,7 @@ fn is_change_stream(request: &Parts) -> bool {
     request.method == Method::GET || request.headers.get("mcp-method").is_some_and(listens)
 }
 
-fn probe(request: &Parts, respond: impl FnOnce() -> BoxResponse) -> BoxResponse {
+pub(super) fn probe(request: &Parts, respond: impl FnOnce() -> BoxResponse) -> BoxResponse {
     if matches!(request.method, Method::GET | Method::HEAD) {
         return respond();
     }
