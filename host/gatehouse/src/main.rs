@@ -28,9 +28,11 @@ mod progress;
 mod reference;
 mod reload;
 mod scaffold;
+mod scraped;
 mod signals;
 mod system_limits;
 mod telemetry;
+mod traces;
 mod watch;
 
 use std::process::ExitCode;

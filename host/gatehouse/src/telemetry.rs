@@ -10,7 +10,7 @@ use std::{
 
 use clap::ValueEnum;
 use gatehouse_core::{hidden_chars::is_hidden, pipeline::CALL_LOG_TARGET};
-use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
+use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::{EnvFilter, fmt};
 
 /// Filter of a host.
@@ -45,6 +45,18 @@ static FORMAT: OnceLock<LogFormat> = OnceLock::new();
 /// Returns whether all output on standard error must be JSON.
 pub(crate) fn is_json() -> bool {
     FORMAT.get() == Some(&LogFormat::Json)
+}
+
+static LOST_LINES: OnceLock<ErrorCounter> = OnceLock::new();
+
+/// Returns how many lines were dropped because the queue was full.
+pub(crate) fn lost_lines() -> usize {
+    LOST_LINES.get().map_or(0, ErrorCounter::dropped_lines)
+}
+
+/// Returns the name of this replica of a host: the name of the machine, which is that of the pod in Kubernetes.
+pub(crate) fn replica_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 #[derive(Debug, Default, Clone, Copy)]
@@ -96,6 +108,7 @@ pub(crate) fn start(filter: Option<&str>, options: Options) -> WorkerGuard {
     // The default is 128,000 lines, whose memory is allocated at the start.
     let queue = NonBlockingBuilder::default().buffered_lines_limit(MAX_BUFFERED_LINES);
     let (writer, guard) = queue.finish(io::stderr());
+    let _ = LOST_LINES.set(writer.error_counter());
     let writer = move || VisibleWriter(writer.clone());
     let log = fmt().with_env_filter(filter).with_writer(writer).with_ansi(false).with_target(false);
     // Fails only if a log is already started, which then stays in use.

@@ -2,26 +2,22 @@
 
 mod greeting;
 
-use std::{
-    net::{IpAddr, Ipv4Addr, SocketAddr},
-    pin::pin,
-    sync::Arc,
-    time::Duration,
-};
+use std::{net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 
 use clap::Args;
-use gatehouse_core::CompiledPreset;
-use gatehouse_wire::serve::{self, BearerToken, Credentials, HttpError, ServedPresets};
+use gatehouse_core::{CompiledPreset, ports::Authenticator};
+use gatehouse_wire::serve::{self, BearerToken, Credentials, HttpError, HttpSettings, ServedPresets};
 use tokio::{task::JoinSet, time::timeout};
 
 use self::greeting::{Greeting, over_stdio};
-use super::{CommandError, CommandResult, GlobalArgs, PlainError};
+use super::{CommandError, CommandResult, GlobalArgs};
 use crate::{
     compose::{self, Composition, HostReadiness},
     config::{self, Config, Env, applied},
     presence::{self, HostFacts},
     reload::{ConfigOrigin, ReloadReporter, Reloader},
-    signals, system_limits,
+    scraped::ScrapedHost,
+    signals, system_limits, traces,
 };
 
 /// Time for a start to report its error after the client disconnected.
@@ -37,7 +33,7 @@ pub(super) struct Arguments {
     preset: Option<String>,
     /// Serve over HTTP on this address, for example 127.0.0.1:8642, localhost:8642 or 8642; beyond loopback,
     /// GATEHOUSE_TOKEN is required
-    #[arg(long, value_name = "ADDR", value_parser = listen_on)]
+    #[arg(long, value_name = "ADDR", value_parser = config::listen_address)]
     pub(super) http: Option<SocketAddr>,
     /// Log each call: tool, preset, milliseconds, outcome, bytes
     #[arg(long)]
@@ -47,6 +43,7 @@ pub(super) struct Arguments {
 pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) -> CommandResult {
     let limits = system_limits::read();
     system_limits::check(limits)?;
+    let traces = traces::start(env).map_err(CommandError::usage)?;
     let composition = global.compose(env)?;
     applied::check_start(&composition.config, arguments.http.is_some())?;
     // Fail if the index file is missing: it selects one wiki. Files that it names may be missing for a while.
@@ -121,30 +118,70 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
                 composition.stores.clone(),
                 composition.config.auth.is_some(),
             );
+            let authenticator = credentials.authenticator.clone();
             let http = serve::bind(address, credentials).await.map_err(http_failure)?;
+            let settings = composition.config.http.clone().with_memory(limits.memory);
+            let (metrics, operators) =
+                operators(&composition, authenticator, Arc::clone(&presets), &settings).await?;
             let mut http = http.with_audit(composition.stores.audit_log());
             if let Some(base) = browser_url(&composition.config, http.address) {
                 http = http.with_sign_ins(composition.stores.open_sign_ins(&base));
             }
-            let settings = composition.config.http.clone().with_memory(limits.memory);
             let at = http.address;
             tracing::debug!(address = %at, "listening; composing presets");
             let stop = signals::shutdown_token(Some(drain));
             let mut served =
                 pin!(http.serve(Arc::clone(&presets), settings, seal, Arc::new(readiness), stop));
-            tokio::select! {
-                biased;
-                opened = open(composition, &chosen, origin, Some(at), &mut background, presets) => {
-                    let greeted = opened?.over_http(at, &chosen.preset, variable);
-                    tokio::join!(greeted, served);
+            let clients = async {
+                tokio::select! {
+                    biased;
+                    opened = open(composition, &chosen, origin, Some(at), &mut background, presets) => {
+                        let greeted = opened?.over_http(at, metrics, &chosen.preset, variable);
+                        tokio::join!(greeted, served);
+                    }
+                    () = served.as_mut() => {}
                 }
-                () = served.as_mut() => {}
+                Ok(())
+            };
+            tokio::select! {
+                ended = clients => ended,
+                () = operators => Ok(()),
             }
-            Ok(())
         }
     };
     background.end().await;
+    if let Some(traces) = traces {
+        let _ = tokio::task::spawn_blocking(move || traces.end()).await;
+    }
     served
+}
+
+/// Binds the listener for operators, if there is one, and returns its address. The future serves it, and does not end.
+async fn operators(
+    composition: &Composition,
+    authenticator: Option<Arc<dyn Authenticator>>,
+    presets: Arc<ServedPresets>,
+    settings: &HttpSettings,
+) -> CommandResult<(Option<SocketAddr>, impl Future<Output = ()> + use<>)> {
+    let (settings, audit) = (settings.clone(), composition.stores.audit_log());
+    let admin = match composition.config.admin {
+        Some(address) => {
+            let credentials = Credentials { token: None, authenticator };
+            let admin = serve::bind_admin(address, credentials).await.map_err(admin_failure)?;
+            let metrics = gatehouse_telemetry::start();
+            metrics.build_info.series([env!("CARGO_PKG_VERSION")]).set(1);
+            Some((admin, metrics))
+        }
+        None => None,
+    };
+    let address = admin.as_ref().map(|(admin, _)| admin.address);
+    let serve = async move {
+        match admin {
+            Some((admin, metrics)) => admin.serve(presets, &settings, audit, metrics).await,
+            None => std::future::pending().await,
+        }
+    };
+    Ok((address, serve))
 }
 
 /// Composes the presets, starts hot reload and announces the host to `gatehouse status`.
@@ -173,6 +210,15 @@ async fn open(
         tracing::warn!("{lack}");
     }
     let report = ReloadReporter::default();
+    if let Some(metrics) = gatehouse_telemetry::metrics() {
+        let scraped = ScrapedHost {
+            sandbox: composition.gates.sandbox.clone(),
+            servers: Arc::clone(&composition.stores.servers),
+            presets: Arc::downgrade(&presets),
+            reloads: report.follow(),
+        };
+        scraped.begin(metrics);
+    }
     report.unmatched_patterns(composition.unmatched_in_views(&views, chosen).await);
     background.spawn(composition.stores.clone().sweep());
     composition.stores.servers.live.preconnect();
@@ -200,8 +246,17 @@ fn http_failure(error: HttpError) -> CommandError {
         HttpError::Bind { .. } => {
             "Is another host running there? Choose another port with --http, or 0 for any."
         }
+        HttpError::NeedsAuth(_) => "",
     };
     CommandError::usage(format!("{error}. {next}"))
+}
+
+fn admin_failure(error: HttpError) -> CommandError {
+    let next = match &error {
+        HttpError::Bind { .. } => "Is another host running there? Choose another port.",
+        _ => "Add [auth] and an access rule with `admin = true`, or listen on 127.0.0.1.",
+    };
+    CommandError::usage(format!("[admin] listen: {error}. {next}"))
 }
 
 /// Background tasks of a host. They must end before the runtime does: a task in blocking work would otherwise continue
@@ -217,62 +272,6 @@ impl BackgroundTasks {
     async fn end(mut self) {
         if timeout(MAX_TASK_WAIT, self.0.shutdown()).await.is_err() {
             tracing::warn!("a blocked task did not end within {} s", MAX_TASK_WAIT.as_secs());
-        }
-    }
-}
-
-/// Parses `127.0.0.1:8642`, `localhost:8642`, `:8642`, `8642`, or any of them as a URL.
-///
-/// Other names than `localhost` are refused: the current result of a lookup would decide who can reach the host.
-fn listen_on(typed: &str) -> Result<SocketAddr, PlainError> {
-    let bare = typed.trim().trim_start_matches("http://").trim_end_matches('/');
-    let bare = bare.strip_suffix("/mcp").unwrap_or(bare);
-    if let Ok(address) = bare.parse() {
-        return Ok(address);
-    }
-    let loopback = IpAddr::from(Ipv4Addr::LOCALHOST);
-    let (host, port) = bare.rsplit_once(':').unwrap_or(("", bare));
-    let is_localhost = host.is_empty() || host.eq_ignore_ascii_case("localhost");
-    match port.parse() {
-        Ok(port) if is_localhost => Ok(SocketAddr::new(loopback, port)),
-        _ => Err("write an IP address and a port, for example 127.0.0.1:8642, localhost:8642 or 8642".into()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn common_notations_are_addresses() {
-        for typed in [
-            "127.0.0.1:8720",
-            "localhost:8720",
-            "LOCALHOST:8720",
-            ":8720",
-            "8720",
-            " 8720",
-            "http://localhost:8720/mcp",
-            "http://127.0.0.1:8720/",
-        ] {
-            assert_eq!(
-                listen_on(typed).map(|address| address.to_string()).as_deref(),
-                Ok("127.0.0.1:8720"),
-                "{typed}"
-            );
-        }
-        assert_eq!(listen_on("[::1]:0").map(|address| address.to_string()).as_deref(), Ok("[::1]:0"));
-        assert_eq!(listen_on("0.0.0.0:1").map(|address| address.to_string()).as_deref(), Ok("0.0.0.0:1"));
-        for typed in [
-            "",
-            "localhost",
-            "example.com:80",
-            "127.0.0.1",
-            "127.0.0.1:99999",
-            "https://localhost:1",
-            "::1:1:",
-        ] {
-            assert!(listen_on(typed).is_err(), "{typed}");
         }
     }
 }

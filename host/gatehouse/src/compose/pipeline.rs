@@ -15,7 +15,7 @@ use gatehouse_core::{
     ledger_observer::LedgerObserver,
     names::quoted,
     pipeline::{
-        AdmitStage, ApproveStage, AuditStage, CallLog, CallObserver, CompactStage, ConformStage,
+        AdmitStage, ApproveStage, AuditStage, CallCounter, CallLog, CallObserver, CompactStage, ConformStage,
         ConvertStage, DeadlineStage, LocalPaths, LocalPathsStage, ObserveStage, PermitStage, Pipeline,
         QuotaStage, RescueStage, RespondStage, SpliceStage, ValidateStage, WorkflowStage,
     },
@@ -49,7 +49,8 @@ impl Composition {
             let observer = LedgerObserver::new(ledger, Arc::new(SystemClock), callers.number());
             Box::new(observer) as Box<dyn CallObserver>
         });
-        let observers = std::iter::once(Box::new(CallLog) as Box<dyn CallObserver>).chain(ledger).collect();
+        let always: [Box<dyn CallObserver>; 2] = [Box::new(CallLog), Box::new(CallCounter)];
+        let observers = always.into_iter().chain(ledger).collect();
         let audit = self.stores.audit_log();
         let marks = Arc::new(FileMarks);
         let paths = LocalPaths::new([&*self.config.state]);

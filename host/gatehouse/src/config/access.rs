@@ -31,6 +31,9 @@ pub(crate) struct Access {
     /// numbers.
     #[schemars(with = "BTreeMap<String, BTreeMap<String, ValuesSchema>>")]
     when: BTreeMap<TextValue<String>, BTreeMap<TextValue<String>, TextValue<toml::Value>>>,
+    /// Whether these callers may read the metrics of the host, see [admin]. Such a rule has no other keys but `who`, and
+    /// opens no preset.
+    admin: bool,
 }
 
 /// Allowed values of an argument.
@@ -90,7 +93,14 @@ fn declared(text: &ConfigText, rule: &TextValue<Access>) -> Result<AccessRule, C
     if rule.who.is_empty() {
         bail_at!(text, rule, "an access rule needs `who`, such as who = [\"group:dev\"]");
     }
-    if rule.tools.is_empty() && (rule.deny.is_empty() || rule.effect.is_some() || !rule.when.is_empty()) {
+    if rule.admin {
+        let has_others = rule.presets.is_some() || rule.effect.is_some() || !rule.when.is_empty();
+        if has_others || !rule.tools.is_empty() || !rule.deny.is_empty() {
+            bail_at!(text, rule, "a rule with `admin` has only `who`; write another rule for tools");
+        }
+    } else if rule.tools.is_empty()
+        && (rule.deny.is_empty() || rule.effect.is_some() || !rule.when.is_empty())
+    {
         bail_at!(
             text,
             rule,
@@ -124,6 +134,7 @@ fn declared(text: &ConfigText, rule: &TextValue<Access>) -> Result<AccessRule, C
         deny: list(&rule.deny),
         effect: effect.transpose()?,
         when,
+        admin: rule.admin,
     })
 }
 
@@ -233,6 +244,7 @@ mod tests {
             (good, ":2:1: an access rule needs `tools`"),
             (&without_tools, "needs `tools`"),
             ("who = [\"dev\"]\ntools = [\"*\"]", ":3:8: 'dev' names no caller: write \"group:dev\""),
+            ("who = [\"*\"]\nadmin = true\ntools = [\"a\"]", ":2:1: a rule with `admin` has only `who`"),
         ];
         assert_refused("[auth]\n[[access]]\n", &cases);
         let before = format!("[auth]\n[[access]]\n{good}tools = [\"*\"]\n");

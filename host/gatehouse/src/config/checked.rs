@@ -3,6 +3,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    net::SocketAddr,
     path::{Path, PathBuf},
 };
 
@@ -15,7 +16,7 @@ use super::{
     AccessConfig, ArtifactsConfig, AuditConfig, ConfigError, ConfigText, DocumentsConfig, Env,
     KnowledgeConfig, LedgerConfig, SummarySettings, access, auth,
     gates::{self, GateConfig},
-    http_server, limits, locate,
+    http_server, limits, listen_address, locate,
     locate::ConfigChoice,
     models,
     preset_files::{self, ParamFiles, SkillFolders},
@@ -50,6 +51,8 @@ pub(crate) struct Config {
     pub(crate) cache_size: u64,
     pub(crate) default_preset: String,
     pub(crate) http: HttpSettings,
+    /// Address of the listener for operators.
+    pub(crate) admin: Option<SocketAddr>,
     /// `None` without `[auth]`: then the host distinguishes no callers.
     pub(crate) auth: Option<AuthSettings>,
     pub(crate) access: AccessConfig,
@@ -129,6 +132,12 @@ impl Config {
             shipped_presets: raw.host.shipped_presets.iter().map(|name| name.to_string()).collect(),
             default_preset: default.map_or(DEFAULT_PRESET, |name| name.as_str()).to_owned(),
             http: http_server::validate(text, &raw.http)?,
+            admin: raw
+                .admin
+                .listen
+                .as_ref()
+                .map(|listen| text.at(listen, listen_address(listen)))
+                .transpose()?,
             access: access::validate(text, &raw.access, raw.auth.is_some())?,
             auth: raw.auth.as_ref().map(|section| auth::validate(text, section, env)).transpose()?,
             models: models::validate(text, raw.models, env)?,

@@ -18,7 +18,7 @@ use super::{
 };
 
 /// Variables and their descriptions, as `gatehouse doctor` shows them.
-pub(crate) const VARIABLES: [(&str, &str); 30] = [
+pub(crate) const VARIABLES: [(&str, &str); 38] = [
     ("MCP_PRESET", "preset to serve, unless --preset is set"),
     ("MCP_ENABLED_GATES", "gates to serve with their defaults (comma-separated), unless a preset is set"),
     ("MCP_GATEWAY_INTELLIGENCE_ENABLED", "false disables filters of replies; true by default"),
@@ -48,6 +48,17 @@ pub(crate) const VARIABLES: [(&str, &str); 30] = [
         "keys that seal session IDs, in Base64, separated by commas; by default a file of the data directory",
     ),
     ("GATEHOUSE_LOG", "log filter for standard error, for example debug or gate=info"),
+    (
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+        "URL of a collector for traces, without the path; this and the next seven are read from the process only",
+    ),
+    ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "the same with the path, which comes first"),
+    ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf, if set"),
+    ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "the same"),
+    ("OTEL_TRACES_EXPORTER", "otlp by default; none sends no traces"),
+    ("OTEL_TRACES_SAMPLER", "which traces are sent; parentbased_always_on by default"),
+    ("OTEL_TRACES_SAMPLER_ARG", "share of traces for parentbased_traceidratio, for example 0.1"),
+    ("OTEL_SDK_DISABLED", "true sends no traces"),
     ("NO_COLOR", "any value disables colors in terminals"),
     ("OPENAI_API_KEY", "key for OpenAI, or for a server that speaks its API"),
     ("OPENAI_BASE_URL", "URL of that API, if not OpenAI's"),
@@ -75,7 +86,9 @@ impl Env {
         let file = environment_file::read()?;
         let value = |name| std::env::var(name).ok().filter(|value: &String| !value.is_empty());
         let set = |name: &'static str| {
-            let of_file = || file.get(name).cloned().filter(|value| !value.is_empty());
+            // The exporter of traces reads its variables itself.
+            let of_file =
+                || file.get(name).cloned().filter(|value| !value.is_empty() && !name.starts_with("OTEL_"));
             Some((name, value(name).or_else(of_file)?))
         };
         Ok(Self { listed: VARIABLES.into_iter().filter_map(|(name, _)| set(name)).collect(), file })

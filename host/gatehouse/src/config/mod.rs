@@ -24,6 +24,7 @@ pub(crate) mod keys;
 mod knowledge;
 
 mod limits;
+mod listen_address;
 pub(crate) mod locate;
 pub(crate) mod locked_files;
 mod models;
@@ -53,6 +54,7 @@ pub(crate) use gates::GateConfig;
 pub(crate) use inherited::is_inherited;
 pub(crate) use intelligence::SummarySettings;
 pub(crate) use knowledge::{EngineConfig, KnowledgeConfig, read_index};
+pub(crate) use listen_address::listen_address;
 pub(crate) use raw::{DocumentsEngine, KnowledgeEngine};
 pub(crate) use records::{AuditConfig, LedgerConfig};
 pub(crate) use servers::{ServerConfig, ServersConfig, from_json};

@@ -32,6 +32,8 @@ pub(crate) struct RawConfig {
     pub(crate) host: Host,
     /// HTTP server: allowed hosts, origins and timeouts.
     pub(crate) http: HttpServer,
+    /// Listener for operators.
+    pub(crate) admin: Admin,
     /// Callers over HTTP.
     pub(crate) auth: Option<Auth>,
     /// Rules about callers and their tools.
@@ -112,6 +114,15 @@ pub(crate) struct HttpServer {
     /// How long running requests may continue after shutdown begins, over stdio too. "30 s" by default, at most "10
     /// min".
     pub(crate) drain: Option<TextValue<String>>,
+}
+
+/// Listener for operators, apart from that of clients. Takes effect at the next start.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Admin {
+    /// Address on which a host over HTTP serves /metrics in the format of Prometheus: "127.0.0.1:9464". Beyond loopback it
+    /// needs [auth]. With [auth], each reader needs an access rule with admin = true. Default: none.
+    pub(crate) listen: Option<TextValue<String>>,
 }
 
 /// Models. Keys come from the environment; this file only names variables.

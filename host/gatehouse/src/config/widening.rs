@@ -52,7 +52,7 @@ fn limits<'c>(config: &'c Config, preset: &str) -> (Vec<&'c String>, Vec<&'c App
 /// Returns whether a rule allows at most what `old` allows, to the same callers, and denies at least as much.
 fn is_narrower(new: &AccessRule, old: &AccessRule) -> bool {
     // Names every key, so that a new one cannot be forgotten here.
-    let AccessRule { place: _, who, presets, tools, deny, effect, when } = old;
+    let AccessRule { place: _, who, presets, tools, deny, effect, when, admin } = old;
     let has_all = |superset: &[String], subset: &[String]| {
         subset.iter().all(|pattern| superset.iter().any(|other| other == pattern || covers(other, pattern)))
     };
@@ -66,6 +66,7 @@ fn is_narrower(new: &AccessRule, old: &AccessRule) -> bool {
         && denies_as_much
         && effect.is_none_or(|old| new.effect.is_some_and(|new| new <= old))
         && when.iter().all(|limit| new.when.contains(limit))
+        && (*admin || !new.admin)
 }
 
 /// Returns whether a pattern matches at least what another one matches.

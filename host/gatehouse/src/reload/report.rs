@@ -55,6 +55,7 @@ impl ReloadReporter {
         let waits = [
             ("host.state", started.state_in_file != now.state_in_file),
             ("http", started.http != now.http),
+            ("admin", started.admin != now.admin),
             ("auth", started.auth != now.auth),
             ("models", started.models != now.models),
             ("knowledge", started.knowledge != now.knowledge),

@@ -26,8 +26,18 @@ impl Greeting {
 
     /// Prints the addresses over HTTP. The table, which takes longer, comes after the first line. `variable` holds the
     /// client's credential in the printed command.
-    pub(super) async fn over_http(self, address: SocketAddr, preset: &str, variable: Option<&str>) {
+    /// Metrics are at the address `metrics`.
+    pub(super) async fn over_http(
+        self,
+        address: SocketAddr,
+        metrics: Option<SocketAddr>,
+        preset: &str,
+        variable: Option<&str>,
+    ) {
         out::note(format!("gatehouse serves preset '{preset}' on http://{address}/mcp"));
+        if let Some(metrics) = metrics {
+            out::note(format!("metrics for operators: http://{metrics}/metrics"));
+        }
         if !out::is_interactive() {
             let names: Vec<String> = self.0.into_iter().map(|(name, _)| name).collect();
             return out::note(format!("every preset by name: http://{address}/mcp/p/<{}>", names.join("|")));
