@@ -65,6 +65,7 @@ mod summaries;
 mod surface;
 mod tasks;
 mod team;
+mod telemetry;
 mod tidy;
 mod tools;
 mod tools_of_servers;

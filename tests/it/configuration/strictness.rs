@@ -16,7 +16,7 @@ fn an_unknown_key_has_its_line_and_column_and_the_nearest() {
         ("[knowledge]\nwiki_root = []\n", ":2:1: unknown key 'wiki_root'. Did you mean 'wiki_roots'?"),
         (
             "zzz = 1\n",
-            ":1:1: unknown key 'zzz'. There are: host, http, auth, access, models, knowledge, documents, artifacts, ledger, audit, quotas, servers, proxy, gates, presets.",
+            ":1:1: unknown key 'zzz'. There are: host, http, admin, auth, access, models, knowledge, documents, artifacts, ledger, audit, quotas, servers, proxy, gates, presets.",
         ),
     ];
     for (presets, expected) in cases {

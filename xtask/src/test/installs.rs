@@ -54,6 +54,11 @@ pub(super) fn clients(context: &mut Context) -> Result<StepEnd> {
             "docker-registry is unavailable (`apt-get install docker-registry`)",
             one("GATEHOUSE_TEST_REGISTRY", registry),
         ),
+        ("Prometheus is unavailable", one("GATEHOUSE_TEST_PROMETHEUS", tools::PROMETHEUS.programs())),
+        (
+            "the collector of traces is unavailable",
+            one("GATEHOUSE_TEST_ROTEL", tools::ROTEL.programs().map(|bin| bin.join("python"))),
+        ),
         ("chromium is unavailable", one("GATEHOUSE_TEST_BROWSER", tools::browser())),
     ])?;
     for (variable, bundle) in &tools::CLIENTS {

@@ -161,6 +161,12 @@ pub(crate) const SMALL_LLM: Bundle = Bundle {
 /// A registry for gates. Its version depends on the Debian release; the protocol does not.
 pub(crate) const REGISTRY: Bundle =
     Bundle { name: "docker-registry", manager: PackageManager::Deb, pins: &["docker-registry"] };
+/// Prometheus and promtool.
+pub(crate) const PROMETHEUS: Bundle =
+    Bundle { name: "prometheus", manager: PackageManager::Deb, pins: &["prometheus"] };
+/// A collector of traces.
+pub(crate) const ROTEL: Bundle =
+    Bundle { name: "rotel", manager: PackageManager::Pip, pins: &["--no-deps", "rotel==0.0.1a15"] };
 pub(crate) const ARCADEDB: Bundle =
     Bundle { name: "arcadedb", manager: PackageManager::Pip, pins: &["arcadedb-embedded==26.10.2.post1"] };
 
