@@ -166,6 +166,31 @@ fn with_people_only_operators_read_it_and_they_get_no_preset_for_that() {
 }
 
 #[test]
+fn each_line_of_a_call_names_it_and_no_person() {
+    let (place, _calls) = place("[auth]\n");
+    let ann = format!("Bearer {}", place.run(&["keys", "create", "ann"]).stdout().trim());
+    let arguments = ["--preset", "all", "--log-calls", "--log-format", "json"];
+    // Nobody listens there; spans have ids all the same.
+    let host = Http::with(&place, &arguments, &[("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")]);
+    let bearer = [("authorization", &*ann)];
+    let session = host.session("/mcp/p/all", &bearer);
+    let headers = [bearer[0], ("mcp-session-id", &*session)];
+    let echo = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "echo", "arguments": {"text": "x"}}});
+    host.post("/mcp/p/all", &echo, &headers);
+    let log = host.log_with("\"message\":\"tools/call\"");
+    let line = log.lines().find(|line| line.contains("\"message\":\"tools/call\"")).expect("a line");
+    let members: Value = serde_json::from_str(line).expect("JSON");
+    let text = |key: &str| members[key].as_str().unwrap_or_else(|| panic!("no {key}: {line}")).to_owned();
+    assert_eq!(text("gen_ai.tool.name"), "echo");
+    let id = text("gatehouse.call.id");
+    assert!(id.len() == 36 && &id[14..15] == "7", "a UUID of version 7: {id}");
+    assert_eq!((text("trace_id").len(), text("span_id").len()), (32, 16));
+    assert!(!text("service.instance.id").is_empty() && !log.contains("key:ann"), "{log}");
+    let known = place.run(&["principals", "show", "key:ann"]);
+    assert!(known.stdout().contains(&text("enduser.pseudo.id")), "{} {}", known.stdout(), known.stderr());
+}
+
+#[test]
 fn beyond_loopback_it_needs_people() {
     let (place, _calls) = place("[admin]\nlisten = \"0.0.0.0:0\"\n");
     let ran = place.run(&["serve", "--http", "0", "--preset", "all"]);

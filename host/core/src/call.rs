@@ -26,6 +26,7 @@ use gatehouse_telemetry::Trace;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use crate::{
     CallDeadline, Catalog, Effect, Fault, Outcome, Pipeline, Source, SourceId, ToolEntry,
@@ -39,20 +40,19 @@ use crate::{
     question::QuestionCount,
 };
 
-/// An id that is unique within one host process. Log lines of a call carry it.
+/// An id that is unique among all hosts: a UUID of version 7, which sorts by time. Log lines of a call carry it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct CallId(u64);
+pub struct CallId(Uuid);
 
 impl CallId {
     pub fn next() -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+        Self(Uuid::now_v7())
     }
 }
 
 impl fmt::Display for CallId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "call-{}", self.0)
+        self.0.fmt(f)
     }
 }
 

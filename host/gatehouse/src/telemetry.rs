@@ -10,8 +10,15 @@ use std::{
 
 use clap::ValueEnum;
 use gatehouse_core::{hidden_chars::is_hidden, pipeline::CALL_LOG_TARGET};
+use gatehouse_telemetry::{CallLabels, call_labels};
+use serde_json::{Map, Value};
+use tracing::{Event, Subscriber};
 use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
-use tracing_subscriber::{EnvFilter, fmt};
+use tracing_subscriber::{
+    EnvFilter, fmt,
+    fmt::{FmtContext, FormatEvent, FormatFields, format::Writer},
+    registry::LookupSpan,
+};
 
 /// Filter of a host.
 const HOST_FILTER: &str = "warn,gatehouse=info,rmcp=error,rmcp::service=off";
@@ -89,6 +96,69 @@ impl<W: Write> Write for VisibleWriter<W> {
     }
 }
 
+/// A format that adds the call to each line, and in JSON the replica.
+struct LabeledFormat<F> {
+    format: F,
+    /// `None` for text.
+    replica: Option<String>,
+}
+
+impl<S, N, F> FormatEvent<S, N> for LabeledFormat<F>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+    F: FormatEvent<S, N>,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> std::fmt::Result {
+        let mut line = String::new();
+        self.format.format_event(context, Writer::new(&mut line), event)?;
+        let labels = call_labels();
+        let line = match &self.replica {
+            None => labels.map_or_else(|| line.clone(), |labels| with_labels(&line, &labels)),
+            Some(replica) => with_members(&line, replica, labels.as_deref()).unwrap_or(line),
+        };
+        writer.write_str(&line)
+    }
+}
+
+/// Returns a line of text with the call, its principal and its trace.
+fn with_labels(line: &str, labels: &CallLabels) -> String {
+    let mut text = format!("{} call={}", line.trim_end(), labels.call);
+    if let Some(principal) = labels.principal.get() {
+        text += &format!(" principal={principal}");
+    }
+    if let Some((trace, _)) = labels.trace.ids() {
+        text += &format!(" trace={trace}");
+    }
+    text + "\n"
+}
+
+/// Returns a line of JSON with the replica, the call, its principal and its trace, under the names of OpenTelemetry where
+/// it has some. `None` if the line is not an object.
+fn with_members(line: &str, replica: &str, labels: Option<&CallLabels>) -> Option<String> {
+    let mut members: Map<String, Value> = serde_json::from_str(line).ok()?;
+    if let Some(tool) = members.shift_remove("tool") {
+        members.insert("gen_ai.tool.name".into(), tool);
+    }
+    members.insert("service.instance.id".into(), replica.into());
+    if let Some(labels) = labels {
+        members.insert("gatehouse.call.id".into(), labels.call.as_str().into());
+        if let Some(principal) = labels.principal.get() {
+            members.insert("enduser.pseudo.id".into(), (&**principal).into());
+        }
+        if let Some((trace, span)) = labels.trace.ids() {
+            members.insert("trace_id".into(), trace.into());
+            members.insert("span_id".into(), span.into());
+        }
+    }
+    Some(Value::Object(members).to_string() + "\n")
+}
+
 /// Starts the log. Falls back to the default filter, with a warning, if `filter` does not parse. The log ends when the
 /// returned guard is dropped.
 pub(crate) fn start(filter: Option<&str>, options: Options) -> WorkerGuard {
@@ -113,8 +183,11 @@ pub(crate) fn start(filter: Option<&str>, options: Options) -> WorkerGuard {
     let log = fmt().with_env_filter(filter).with_writer(writer).with_ansi(false).with_target(false);
     // Fails only if a log is already started, which then stays in use.
     let _ = match options.format {
-        LogFormat::Text => log.try_init(),
-        LogFormat::Json => log.json().flatten_event(true).with_current_span(false).try_init(),
+        LogFormat::Text => log.map_event_format(|format| LabeledFormat { format, replica: None }).try_init(),
+        LogFormat::Json => {
+            let log = log.json().flatten_event(true).with_current_span(false);
+            log.map_event_format(|format| LabeledFormat { format, replica: Some(replica_name()) }).try_init()
+        }
     };
     let _ = FORMAT.set(options.format);
     if let Some(complaint) = complaint {

@@ -3,6 +3,7 @@
 //!
 //! Nothing is recorded unless the host has a listener for operators, or a collector of traces.
 
+mod call_lines;
 mod export;
 mod labeled;
 mod process;
@@ -19,6 +20,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
+pub use call_lines::{CallLabels, call_labels, with_call_labels};
 pub use export::{SendRequest, TraceExport};
 pub use labeled::{LabeledMetric, MetricKind, OTHER};
 pub use prometheus_text::CONTENT_TYPE;

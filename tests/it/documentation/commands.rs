@@ -153,6 +153,7 @@ pages! {
     start_with_tools: "docs/start-with-tools.md",
     team: "docs/team.md",
     team_presets: "docs/team-presets.md",
+    telemetry: "docs/telemetry.md",
     troubleshooting: "docs/troubleshooting.md",
     upgrading: "docs/upgrading.md",
     write_a_gate: "docs/write-a-gate.md",

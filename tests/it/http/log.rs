@@ -63,7 +63,7 @@ fn the_log_can_be_json_with_a_line_for_each_call() {
     assert_eq!(calls.len(), 2, "{log}");
     let (good, bad) = (calls[0], calls[1]);
     assert_eq!(
-        (&good["level"], &good["tool"], &good["preset"]),
+        (&good["level"], &good["gen_ai.tool.name"], &good["preset"]),
         (&json!("INFO"), &json!("echo"), &json!("one"))
     );
     assert_eq!((&good["outcome"], &good["bytes"]), (&json!("ok"), &json!(13)), "{good}");

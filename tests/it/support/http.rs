@@ -127,7 +127,9 @@ impl Http {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let mut response = request.send(message.to_string()).expect("an answer");
+        let sent = request.send(message.to_string());
+        let mut response =
+            sent.unwrap_or_else(|error| panic!("no answer: {error}; the log:\n{}", self.log()));
         let headers = response.headers().iter();
         let headers =
             headers.map(|(name, value)| (name.to_string(), value.to_str().unwrap_or_default().to_owned()));

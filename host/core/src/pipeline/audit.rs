@@ -11,6 +11,7 @@ use std::{
 };
 
 use async_trait::async_trait;
+use gatehouse_telemetry::call_labels;
 use tokio::time::timeout;
 
 use super::{Next, Stage};
@@ -27,6 +28,9 @@ use crate::{
 
 /// Maximum wait for an audit that failed before.
 const MAX_CHECK_TIME: Duration = Duration::from_secs(10);
+
+/// Maximum wait for a pseudonym, which only the log needs.
+const MAX_PSEUDONYM_TIME: Duration = Duration::from_millis(50);
 
 /// Principals whose refusals are counted apart. Above it, all counts start again.
 const MAX_COUNTED_PRINCIPALS: usize = 4_096;
@@ -68,6 +72,7 @@ impl Stage for AuditStage {
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
         let Some(log) = &self.log else { return next.run(call).await };
         let context = Arc::clone(&call.context);
+        label_lines(&**log, context.principal()).await;
         let effect = context.entry().map_or(Effect::ReadOnly, |entry| entry.spec.effect);
         let changes = effect > Effect::ReadOnly;
         if changes {
@@ -107,6 +112,14 @@ impl Stage for AuditStage {
             Ok(()) => outcome,
             Err(fault) => Err(not_recorded(&context, &fault)),
         }
+    }
+}
+
+/// Adds the pseudonym of the principal to the lines of this call, if it is known in time.
+async fn label_lines(log: &dyn AuditLog, principal: &Principal) {
+    let Some(labels) = call_labels().filter(|_| *principal != Principal::Local) else { return };
+    if let Ok(Some(pseudonym)) = timeout(MAX_PSEUDONYM_TIME, log.pseudonym(principal)).await {
+        let _ = labels.principal.set(pseudonym);
     }
 }
 

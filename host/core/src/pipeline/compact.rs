@@ -171,7 +171,7 @@ impl CompactStage {
             let tool = names::quoted(&call.context.name, 64);
             let reason = names::quoted(&fault.in_one_line(), 300);
             tracing::warn!(
-                call = %call.context.id, %tool, failures, left_out,
+                %tool, failures, left_out,
                 "{} failed as a filter, the reply is unchanged: {reason}", filter.source.id()
             );
         }

@@ -2,16 +2,19 @@
 //!
 //! Observers see sizes and kinds, never arguments or results, and a short error text without secrets.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use async_trait::async_trait;
-use gatehouse_telemetry::metrics;
-use tracing::{Instrument, Level};
+use gatehouse_telemetry::{CallLabels, metrics, with_call_labels};
+use tracing::Level;
 
 use super::{Next, Stage};
 use crate::{
-    Call, CallContext, FaultKind, LogLimit, Outcome, Principal, call::failure_text::failure_text, json,
-    names, ports::ledger::SampleEnding,
+    Call, CallContext, FaultKind, LogLimit, Outcome, call::failure_text::failure_text, json, names,
+    ports::ledger::SampleEnding,
 };
 
 /// Log target of call lines, at level info.
@@ -52,14 +55,9 @@ impl CallObserver for CallLog {
     fn observe(&self, record: &CallRecord<'_>) {
         let CallRecord { context, duration, ending, bytes_out, .. } = record;
         let (tool, preset) = (names::quoted(&context.name, 64), &context.catalog.preset);
-        let caller = match context.principal() {
-            Principal::Local => None,
-            Principal::Named(name) => Some(names::quoted(name, 128)),
-        };
         let ms = duration.as_micros() as f64 / 1_000.0;
         tracing::info!(
-            target: CALL_LOG_TARGET, call = %context.id, %tool, %preset, ms, outcome = ending.as_str(), bytes = bytes_out,
-            caller = caller.as_deref(), "tools/call"
+            target: CALL_LOG_TARGET, %tool, %preset, ms, outcome = ending.as_str(), bytes = bytes_out, "tools/call"
         );
     }
 }
@@ -90,10 +88,7 @@ impl ObserveStage {
     async fn run_observed(&self, call: &mut Call, next: Next<'_>) -> Outcome {
         let context = Arc::clone(&call.context);
         let bytes_in = json::encoded_len(&call.arguments);
-        let (id, tool, preset) = (context.id, &context.name, &context.catalog.preset);
-        let generation = context.catalog.generation.0;
-        let span = tracing::debug_span!("tools/call", call = %id, tool = %names::quoted(tool, 64), %preset, generation);
-        let outcome = next.run(call).instrument(span).await;
+        let outcome = next.run(call).await;
         let error =
             context.entry().ok().and_then(|entry| failure_text(&*entry.source, &call.arguments, &outcome));
         let (bytes_out, text_bytes_out) = match &outcome {
@@ -119,6 +114,17 @@ impl ObserveStage {
 #[async_trait]
 impl Stage for ObserveStage {
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
+        let labels = CallLabels {
+            call: call.context.id.to_string(),
+            principal: OnceLock::new(),
+            trace: call.context.trace.clone(),
+        };
+        with_call_labels(Arc::new(labels), self.run_labeled(call, next)).await
+    }
+}
+
+impl ObserveStage {
+    async fn run_labeled(&self, call: &mut Call, next: Next<'_>) -> Outcome {
         let outcome = if self.observers.iter().any(|observer| observer.is_on()) {
             self.run_observed(call, next).await
         } else {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::{CALL_LOG_TARGET, Next, Stage};
-use crate::{Call, Fault, LogLimit, Outcome, names};
+use crate::{Call, Fault, LogLimit, Outcome};
 
 static DENIED_LOG_LIMIT: LogLimit = LogLimit::new();
 
@@ -37,9 +37,8 @@ impl Stage for PermitStage {
         context.notes.set_rule(&reason);
         if let Some(left_out) = DENIED_LOG_LIMIT.admit_line() {
             let (tool, preset) = (entry.name.as_str(), &context.catalog.preset);
-            let principal = names::quoted(context.principal().as_str(), 128);
             tracing::warn!(
-                target: CALL_LOG_TARGET, call = %context.id, %principal, %tool, %preset, left_out, "access denied: {reason}"
+                target: CALL_LOG_TARGET, %tool, %preset, left_out, "access denied: {reason}"
             );
         }
         Err(Fault::denied(format!("access to '{}' with these arguments is not allowed", entry.name)))

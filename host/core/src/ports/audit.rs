@@ -97,6 +97,11 @@ pub trait AuditLog: Send + Sync {
     /// Stores an entry, and returns when it survives a power failure.
     async fn commit(&self, entry: AuditEntry) -> Result<(), Fault>;
 
+    /// Returns the first digits of a principal's pseudonym, for the log. `None` if it cannot be read now.
+    async fn pseudonym(&self, _principal: &Principal) -> Option<Arc<str>> {
+        None
+    }
+
     /// Fails if entries cannot be stored now. Costs nothing while storing works.
     async fn check(&self) -> Result<(), Fault>;
 

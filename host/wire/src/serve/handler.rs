@@ -104,7 +104,7 @@ impl Handler {
     ) -> Result<CallToolResponse, ErrorData> {
         let catalog = self.served.catalog(&self.caller_of(&context.extensions));
         let operation = Operation::of_call(&mut context, &catalog, &params.name);
-        operation.measure_call(self.answer(self.run(params, &context))).await
+        operation.end_call(self.answer(self.run(params, &context)).await)
     }
 
     pub(super) fn record_listed(&self, list: ListKind, catalog: &Catalog) {
@@ -121,7 +121,8 @@ macro_rules! answered {
             request: $request,
             mut context: RequestContext<RoleServer>,
         ) -> Result<$result, ErrorData> {
-            Operation::start(&mut context, $name).measure(self.answer(self.$answer(request, &context))).await
+            let operation = Operation::start(&mut context, $name);
+            operation.end(self.answer(self.$answer(request, &context)).await)
         }
     )+};
 }
@@ -163,41 +164,41 @@ impl ServerHandler for Handler {
         mut context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
         let operation = Operation::start(&mut context, "initialize");
-        operation
-            .measure(async {
-                self.presets.connected_clients.add(&request.capabilities);
-                let handler = self.for_request(&context);
-                let mut result = handler.negotiate_initialize(&request)?;
-                // Tasks need 2026-07-28, which has no `initialize`.
-                keep_extensions(&mut result.capabilities, |name| {
-                    name == SKILLS_EXTENSION_ID && connected_clients::has_skills(&request.capabilities)
-                });
-                let client = Some(request.client_info.name.as_str());
-                result.instructions = handler.served.instructions(&handler.caller, client);
-                context.peer.set_peer_info(request);
-                Ok(result)
-            })
-            .await
+        let result = async {
+            self.presets.connected_clients.add(&request.capabilities);
+            let handler = self.for_request(&context);
+            let mut result = handler.negotiate_initialize(&request)?;
+            // Tasks need 2026-07-28, which has no `initialize`.
+            keep_extensions(&mut result.capabilities, |name| {
+                name == SKILLS_EXTENSION_ID && connected_clients::has_skills(&request.capabilities)
+            });
+            let client = Some(request.client_info.name.as_str());
+            result.instructions = handler.served.instructions(&handler.caller, client);
+            context.peer.set_peer_info(request);
+            Ok(result)
+        }
+        .await;
+        operation.end(result)
     }
 
     async fn discover(&self, mut context: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
         let operation = Operation::start(&mut context, "server/discover");
-        operation
-            .measure(async {
-                let client = context.client_capabilities().unwrap_or_default();
-                self.presets.connected_clients.add(&client);
-                let versions = self.supported_protocol_versions().into_owned();
-                let handler = self.for_request(&context);
-                let mut result = DiscoverResult::from_server_info(versions, handler.get_info());
-                keep_extensions(&mut result.capabilities, |name| {
-                    name != SKILLS_EXTENSION_ID || connected_clients::has_skills(&client)
-                });
-                let info = context.client_info();
-                let name = info.as_ref().map(|info| info.name.as_str());
-                result.instructions = handler.served.instructions(&handler.caller, name);
-                Ok(result)
-            })
-            .await
+        let result = async {
+            let client = context.client_capabilities().unwrap_or_default();
+            self.presets.connected_clients.add(&client);
+            let versions = self.supported_protocol_versions().into_owned();
+            let handler = self.for_request(&context);
+            let mut result = DiscoverResult::from_server_info(versions, handler.get_info());
+            keep_extensions(&mut result.capabilities, |name| {
+                name != SKILLS_EXTENSION_ID || connected_clients::has_skills(&client)
+            });
+            let info = context.client_info();
+            let name = info.as_ref().map(|info| info.name.as_str());
+            result.instructions = handler.served.instructions(&handler.caller, name);
+            Ok(result)
+        }
+        .await;
+        operation.end(result)
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
@@ -251,17 +252,17 @@ impl ServerHandler for Handler {
         mut context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         let operation = Operation::start(&mut context, "prompts/list");
-        operation
-            .measure(async {
-                let catalog =
-                    self.catalog_with_list::<ListPromptsRequestMethod>(&context, ListKind::Prompts).await?;
-                one_page(page)?;
-                self.record_listed(ListKind::Prompts, &catalog);
-                let mut result = ListPromptsResult::with_all_items(prompt_list(&catalog));
-                (result.ttl_ms, result.cache_scope) = cache_hints(&context, catalog.list_ttl);
-                Ok(result)
-            })
-            .await
+        let result = async {
+            let catalog =
+                self.catalog_with_list::<ListPromptsRequestMethod>(&context, ListKind::Prompts).await?;
+            one_page(page)?;
+            self.record_listed(ListKind::Prompts, &catalog);
+            let mut result = ListPromptsResult::with_all_items(prompt_list(&catalog));
+            (result.ttl_ms, result.cache_scope) = cache_hints(&context, catalog.list_ttl);
+            Ok(result)
+        }
+        .await;
+        operation.end(result)
     }
 
     async fn list_resource_templates(
@@ -270,17 +271,17 @@ impl ServerHandler for Handler {
         mut context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         let operation = Operation::start(&mut context, "resources/templates/list");
-        operation
-            .measure(async {
-                let catalog = self
-                    .catalog_with_list::<ListResourceTemplatesRequestMethod>(&context, ListKind::Resources)
-                    .await?;
-                one_page(page)?;
-                let mut result = ListResourceTemplatesResult::with_all_items(resource_templates(&catalog));
-                (result.ttl_ms, result.cache_scope) = cache_hints(&context, catalog.list_ttl);
-                Ok(result)
-            })
-            .await
+        let result = async {
+            let catalog = self
+                .catalog_with_list::<ListResourceTemplatesRequestMethod>(&context, ListKind::Resources)
+                .await?;
+            one_page(page)?;
+            let mut result = ListResourceTemplatesResult::with_all_items(resource_templates(&catalog));
+            (result.ttl_ms, result.cache_scope) = cache_hints(&context, catalog.list_ttl);
+            Ok(result)
+        }
+        .await;
+        operation.end(result)
     }
 
     async fn subscribe(
@@ -289,13 +290,13 @@ impl ServerHandler for Handler {
         mut context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let operation = Operation::start(&mut context, "resources/subscribe");
-        operation
-            .measure(async {
-                self.catalog_with_list::<SubscribeRequestMethod>(&context, ListKind::Resources).await?;
-                let caller = self.caller_of(&context.extensions);
-                self.client.watched.subscribe(self, caller, context.peer.clone(), request.uri).await
-            })
-            .await
+        let result = async {
+            self.catalog_with_list::<SubscribeRequestMethod>(&context, ListKind::Resources).await?;
+            let caller = self.caller_of(&context.extensions);
+            self.client.watched.subscribe(self, caller, context.peer.clone(), request.uri).await
+        }
+        .await;
+        operation.end(result)
     }
 
     async fn unsubscribe(
@@ -304,13 +305,13 @@ impl ServerHandler for Handler {
         mut context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let operation = Operation::start(&mut context, "resources/unsubscribe");
-        operation
-            .measure(async {
-                self.catalog_with_list::<UnsubscribeRequestMethod>(&context, ListKind::Resources).await?;
-                self.client.watched.unsubscribe(&request.uri);
-                Ok(())
-            })
-            .await
+        let result = async {
+            self.catalog_with_list::<UnsubscribeRequestMethod>(&context, ListKind::Resources).await?;
+            self.client.watched.unsubscribe(&request.uri);
+            Ok(())
+        }
+        .await;
+        operation.end(result)
     }
 
     async fn list_tools(
@@ -319,25 +320,25 @@ impl ServerHandler for Handler {
         mut context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let operation = Operation::start(&mut context, "tools/list");
-        operation
-            .measure(async {
-                one_page(page)?;
-                let caller = self.caller_of(&context.extensions);
-                let capabilities = context.client_capabilities().unwrap_or_default();
-                self.presets.connected_clients.add(&capabilities);
-                let catalog = self.answer(async { Ok(self.served.settled_catalog(&caller).await) }).await?;
-                let data = StructuredMode::for_request(&catalog, &context);
-                let client = context.client_info();
-                let client = client.as_ref().map(|client| client.name.as_str());
-                let surface = client_table::surface(&catalog, client);
-                let max_result = client.and_then(client_table::max_result_chars);
-                let tools = reply::tools_with(&catalog, data, surface, has_apps(&capabilities), max_result);
-                self.record_listed(ListKind::Tools, &catalog);
-                let mut result = ListToolsResult::with_all_items(tools);
-                (result.ttl_ms, result.cache_scope) = cache_hints(&context, catalog.list_ttl);
-                Ok(result)
-            })
-            .await
+        let result = async {
+            one_page(page)?;
+            let caller = self.caller_of(&context.extensions);
+            let capabilities = context.client_capabilities().unwrap_or_default();
+            self.presets.connected_clients.add(&capabilities);
+            let catalog = self.answer(async { Ok(self.served.settled_catalog(&caller).await) }).await?;
+            let data = StructuredMode::for_request(&catalog, &context);
+            let client = context.client_info();
+            let client = client.as_ref().map(|client| client.name.as_str());
+            let surface = client_table::surface(&catalog, client);
+            let max_result = client.and_then(client_table::max_result_chars);
+            let tools = reply::tools_with(&catalog, data, surface, has_apps(&capabilities), max_result);
+            self.record_listed(ListKind::Tools, &catalog);
+            let mut result = ListToolsResult::with_all_items(tools);
+            (result.ttl_ms, result.cache_scope) = cache_hints(&context, catalog.list_ttl);
+            Ok(result)
+        }
+        .await;
+        operation.end(result)
     }
 
     /// Returns a tool that holds only the input schema: rmcp reads its header rules on every HTTP call.
@@ -366,12 +367,12 @@ impl ServerHandler for Handler {
         mut context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
         let operation = Operation::start(&mut context, "tasks/get");
-        operation
-            .measure(async {
-                let task = self.task(&request.task_id, &context)?;
-                Ok(GetTaskResult::new(task.shown(&request.task_id)))
-            })
-            .await
+        let result = async {
+            let task = self.task(&request.task_id, &context)?;
+            Ok(GetTaskResult::new(task.shown(&request.task_id)))
+        }
+        .await;
+        operation.end(result)
     }
 
     async fn update_task(
@@ -380,12 +381,12 @@ impl ServerHandler for Handler {
         mut context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let operation = Operation::start(&mut context, "tasks/update");
-        operation
-            .measure(async {
-                self.task(&request.task_id, &context)?.answer(request.input_responses);
-                Ok(())
-            })
-            .await
+        let result = async {
+            self.task(&request.task_id, &context)?.answer(request.input_responses);
+            Ok(())
+        }
+        .await;
+        operation.end(result)
     }
 
     async fn cancel_task(
@@ -394,12 +395,12 @@ impl ServerHandler for Handler {
         mut context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let operation = Operation::start(&mut context, "tasks/cancel");
-        operation
-            .measure(async {
-                self.task(&request.task_id, &context)?.cancel();
-                Ok(())
-            })
-            .await
+        let result = async {
+            self.task(&request.task_id, &context)?.cancel();
+            Ok(())
+        }
+        .await;
+        operation.end(result)
     }
 
     // rmcp deprecates this method because requests carry the level since 2026-07-28.
@@ -410,16 +411,16 @@ impl ServerHandler for Handler {
         mut context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let operation = Operation::start(&mut context, "logging/setLevel");
-        operation
-            .measure(async {
-                if is_since_2026(&context) {
-                    return Err(ErrorData::method_not_found::<rmcp::model::SetLevelRequestMethod>());
-                }
-                let level = serde_json::to_value(request.level).and_then(serde_json::from_value);
-                *lock(&self.client.messages) = level.ok();
-                Ok(())
-            })
-            .await
+        let result = async {
+            if is_since_2026(&context) {
+                return Err(ErrorData::method_not_found::<rmcp::model::SetLevelRequestMethod>());
+            }
+            let level = serde_json::to_value(request.level).and_then(serde_json::from_value);
+            *lock(&self.client.messages) = level.ok();
+            Ok(())
+        }
+        .await;
+        operation.end(result)
     }
 
     /// Answers requests that rmcp cannot parse: calls, for example with arguments as a JSON string. Other methods are

@@ -70,29 +70,26 @@ impl Operation {
         Self(Some(operation))
     }
 
-    /// Returns the result of `work`, which answers the request.
-    pub(super) async fn measure<T>(
-        self,
-        work: impl Future<Output = Result<T, ErrorData>>,
-    ) -> Result<T, ErrorData> {
-        self.measure_with(work, |_| false).await
+    /// Records the result of the request, and returns it.
+    pub(super) fn end<T>(self, result: Result<T, ErrorData>) -> Result<T, ErrorData> {
+        self.end_with(result, |_| false)
     }
 
-    /// Returns the result of `work`, which calls a tool.
-    pub(super) async fn measure_call(
+    /// Records the result of a call, and returns it.
+    pub(super) fn end_call(
         self,
-        work: impl Future<Output = Result<CallToolResponse, ErrorData>>,
+        result: Result<CallToolResponse, ErrorData>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let failed = |response: &CallToolResponse| matches!(response, CallToolResponse::Complete(result) if result.is_error == Some(true));
-        self.measure_with(work, failed).await
+        self.end_with(result, |response| {
+            matches!(response, CallToolResponse::Complete(result) if result.is_error == Some(true))
+        })
     }
 
-    async fn measure_with<T>(
+    fn end_with<T>(
         mut self,
-        work: impl Future<Output = Result<T, ErrorData>>,
+        result: Result<T, ErrorData>,
         is_error: impl FnOnce(&T) -> bool,
     ) -> Result<T, ErrorData> {
-        let result = work.await;
         if let Some(operation) = &mut self.0 {
             operation.error = match &result {
                 Ok(result) if is_error(result) => "tool_error",

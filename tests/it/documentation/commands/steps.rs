@@ -45,6 +45,7 @@ pub(super) const BEFORE: &[(&str, &str, &str)] = &[
     ),
     ("docs/team.md", "", "cp $FENCES/1.toml ~/.config/gatehouse/presets.toml"),
     ("docs/team.md", "claude mcp add", "KEY=$(gatehouse keys rotate ann --json | cut -d '\"' -f 4)"),
+    ("docs/telemetry.md", "", "cp $FENCES/1.toml ~/.config/gatehouse/presets.toml"),
     ("docs/team-presets.md", "", "mkdir -p clone/gates; cd clone; cp $FENCES/1.toml presets.toml"),
     ("docs/upgrading.md", "", "gatehouse kg index docs/sample-wiki"),
     ("docs/write-a-gate.md", "gatehouse presets check", MISSPELL_A_PARAMETER),

@@ -6,6 +6,7 @@
 
 mod chain;
 mod free_space;
+mod pseudonyms;
 mod queue;
 mod quotas;
 mod read;
@@ -34,6 +35,7 @@ use tokio::sync::oneshot;
 pub use self::read::{AuditFilter, AuditRecord, BrokenEntry, ChainReport, KnownPrincipal, QuotaRefusals};
 use self::{
     free_space::FreeSpace,
+    pseudonyms::Pseudonyms,
     queue::{AuditQueue, WaitingEntry},
     write::TimedEntry,
 };
@@ -63,6 +65,7 @@ struct AuditInner {
     /// Retention in milliseconds.
     keep_ms: i64,
     queue: Mutex<AuditQueue>,
+    pseudonyms: Pseudonyms,
     free_space: FreeSpace,
     /// False before the first write, and after one that failed.
     is_working: AtomicBool,
@@ -80,6 +83,7 @@ impl SqliteAudit {
             clock,
             keep_ms: i64::from(keep_days.max(1)) * DAY_MS,
             queue: Mutex::default(),
+            pseudonyms: Pseudonyms::default(),
             free_space: FreeSpace::default(),
             is_working: AtomicBool::new(false),
             is_failing: AtomicBool::new(false),
@@ -269,6 +273,10 @@ impl AuditLog for SqliteAudit {
         // Another task may write the entry first, together with its own.
         tokio::spawn(async move { inner.write_all().await });
         written.await.unwrap_or_else(|_| Err(Fault::internal("the audit ended unexpectedly")))
+    }
+
+    async fn pseudonym(&self, principal: &Principal) -> Option<Arc<str>> {
+        self.inner.pseudonyms.find(&self.inner, principal).await
     }
 
     async fn check(&self) -> Result<(), Fault> {

@@ -42,7 +42,7 @@ pub(super) fn find_key(db: &Connection, name: &str) -> Result<Option<PrincipalKe
 
 /// Returns the key of a principal, created if missing. It is read in each transaction, because another process may
 /// have erased it.
-fn key_of(db: &Connection, name: &str, now: i64) -> Result<PrincipalKey> {
+pub(super) fn key_of(db: &Connection, name: &str, now: i64) -> Result<PrincipalKey> {
     if let Some(known) = find_key(db, name)? {
         return Ok(known);
     }
