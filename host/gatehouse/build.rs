@@ -22,7 +22,7 @@ fn main() -> io::Result<()> {
     let (mut gates, mut version) = (Vec::new(), DefaultHasher::new());
     for entry in fs::read_dir(&folder)? {
         let file = entry?.path();
-        // Whatever else was dropped there is none of ours: a shipped gate has its source beside it.
+        // Other files there are not ours: a shipped gate has its source beside it.
         if file.extension().is_some_and(|ending| ending == "wasm") && file.with_extension("").is_dir() {
             gates.push(file);
         }

@@ -48,7 +48,9 @@ fn server() -> (String, mpsc::Receiver<Value>) {
             }),
             "tools/list" => json!({"tools": [tool("look"), tool("fail")]}),
             "tools/call" => {
-                sender.send(params.clone()).expect("the test");
+                let mut call = params.clone();
+                call["header"] = seen.header("traceparent").into();
+                sender.send(call).expect("the test");
                 json!({"content": [{"type": "text", "text": "seen"}], "isError": params["name"] == "fail"})
             }
             _ => return (if message.get("id").is_some() { 404 } else { 202 }, String::new(), String::new()),

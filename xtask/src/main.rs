@@ -101,7 +101,7 @@ fn seconds(arguments: &[String], default: u64) -> Result<u64, UsageError> {
 
 fn main() -> ExitCode {
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
-    // Each command can install packages, so each accepts the flag. What follows `--` is not ours.
+    // Each command can install packages, so each accepts the flag. Arguments after `--` are not ours.
     let separator = arguments.iter().position(|argument| argument == "--").unwrap_or(arguments.len());
     let forwarded = arguments.split_off(separator);
     arguments.retain(|argument| argument != tools::YES);

@@ -48,6 +48,10 @@ impl CallId {
     pub fn next() -> Self {
         Self(Uuid::now_v7())
     }
+
+    pub(crate) const fn uuid(self) -> Uuid {
+        self.0
+    }
 }
 
 impl fmt::Display for CallId {

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use crate::{compose::HostServers, reload::ReloadHealth, telemetry};
 
-/// What the metrics are read from. The host drops it at its end.
+/// Parts of the host that have metrics.
 pub(crate) struct ScrapedHost {
     pub(crate) sandbox: Sandbox,
     pub(crate) servers: Arc<HostServers>,
@@ -31,7 +31,7 @@ impl ScrapedHost {
         // Servers and files may have been removed.
         metrics.open_circuits.clear();
         for server in self.servers.live.status() {
-            let is_open = server.circuit != CircuitState::Closed;
+            let is_open = server.circuit == CircuitState::Open;
             metrics.open_circuits.series([&server.name]).set(is_open.into());
         }
         if let Some(presets) = self.presets.upgrade() {

@@ -138,16 +138,18 @@ fn with_labels(line: &str, labels: &CallLabels) -> String {
     text + "\n"
 }
 
-/// Returns a line of JSON with the replica, the call, its principal and its trace, under the names of OpenTelemetry where
+/// Returns a line of JSON with the replica, the call, its principal and its trace, under the names of OpenTelemetry if
 /// it has some. `None` if the line is not an object.
 fn with_members(line: &str, replica: &str, labels: Option<&CallLabels>) -> Option<String> {
     let mut members: Map<String, Value> = serde_json::from_str(line).ok()?;
-    if let Some(tool) = members.shift_remove("tool") {
-        members.insert("gen_ai.tool.name".into(), tool);
+    for (own, convention) in [("tool", "gen_ai.tool.name"), ("call", "gatehouse.call.id")] {
+        if let Some(value) = members.shift_remove(own) {
+            members.insert(convention.into(), value);
+        }
     }
     members.insert("service.instance.id".into(), replica.into());
     if let Some(labels) = labels {
-        members.insert("gatehouse.call.id".into(), labels.call.as_str().into());
+        members.insert("gatehouse.call.id".into(), labels.call.to_string().into());
         if let Some(principal) = labels.principal.get() {
             members.insert("enduser.pseudo.id".into(), (&**principal).into());
         }

@@ -35,7 +35,8 @@ pub(crate) fn start(env: &Env) -> Result<Option<TraceExport>, PlainError> {
         let clients = Arc::clone(&clients);
         Box::pin(async move { exchange(&clients, request).await }) as _
     };
-    TraceExport::start(env!("CARGO_PKG_VERSION"), replica_name(), Arc::new(send))
+    let service = env.get("OTEL_SERVICE_NAME").unwrap_or("gatehouse").to_owned();
+    TraceExport::start(env!("CARGO_PKG_VERSION"), replica_name(), service, Arc::new(send))
         .map(Some)
         .map_err(Into::into)
 }

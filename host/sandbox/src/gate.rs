@@ -16,7 +16,7 @@ use gatehouse_core::{
     ports::DocumentConverter,
     source::Listing,
 };
-use gatehouse_telemetry::{is_tracing, metrics};
+use gatehouse_telemetry::{Trace, is_tracing, metrics};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
@@ -187,15 +187,30 @@ impl Gate {
 
     /// Like [`admit`](Self::admit), and records how long the call has waited.
     pub(crate) async fn admit_call(&self, context: &CallContext) -> (Arc<GateTurn>, FairPermit) {
-        let start = (metrics().is_some() || is_tracing()).then(Instant::now);
-        let admitted = self.admit(context.principal(), &context.enclosing_sources).await;
-        if let Some(waited) = start.map(|start| start.elapsed()) {
-            context.trace.add_wait("gate", waited);
-            if let Some(metrics) = metrics() {
-                metrics.gate_wait.series([&self.facts.gate]).observe(waited.as_secs_f64());
-            }
+        let gate = &self.facts.gate;
+        let _wait = (metrics().is_some() || is_tracing()).then(|| GateWait {
+            gate,
+            trace: &context.trace,
+            start: Instant::now(),
+        });
+        self.admit(context.principal(), &context.enclosing_sources).await
+    }
+}
+
+/// The wait of a call for a gate, recorded at its end, also if the call gives up.
+struct GateWait<'a> {
+    gate: &'a str,
+    trace: &'a Trace,
+    start: Instant,
+}
+
+impl Drop for GateWait<'_> {
+    fn drop(&mut self) {
+        let waited = self.start.elapsed();
+        self.trace.add_wait("gate", waited);
+        if let Some(metrics) = metrics() {
+            metrics.gate_wait.series([self.gate]).observe(waited.as_secs_f64());
         }
-        admitted
     }
 }
 

@@ -1,8 +1,9 @@
-//! What the lines of the log have in common that belong to one call.
+//! Labels of the lines of the log that belong to one call.
 
 use std::sync::{Arc, OnceLock};
 
 use tokio::task::futures::TaskLocalFuture;
+use uuid::Uuid;
 
 use crate::Trace;
 
@@ -12,7 +13,7 @@ tokio::task_local! {
 
 /// The call that a line belongs to.
 pub struct CallLabels {
-    pub call: String,
+    pub call: Uuid,
     /// Pseudonym of the principal, once it is known.
     pub principal: OnceLock<Arc<str>>,
     pub trace: Trace,

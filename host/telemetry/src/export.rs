@@ -4,7 +4,7 @@ use std::{
     fmt,
     pin::Pin,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
@@ -34,6 +34,9 @@ const MAX_LAST_EXPORT: Duration = Duration::from_secs(2);
 
 type Exchange = Pin<Box<dyn Future<Output = Result<Response<Bytes>, String>> + Send>>;
 
+/// Reason that the last request got no response, which the SDK does not pass on.
+type LastReason = Arc<Mutex<Option<String>>>;
+
 /// Sends a request, and returns the response or the reason that there is none.
 pub type SendRequest = dyn Fn(Request<Bytes>) -> Exchange + Send + Sync;
 
@@ -45,19 +48,29 @@ impl TraceExport {
     ///
     /// # Errors
     /// The reason that the settings of the exporter are not usable.
-    pub fn start(version: &'static str, replica: String, send: Arc<SendRequest>) -> Result<Self, String> {
-        let client = CollectorClient { runtime: Handle::current(), send };
+    pub fn start(
+        version: &'static str,
+        replica: String,
+        service: String,
+        send: Arc<SendRequest>,
+    ) -> Result<Self, String> {
+        let reason = LastReason::default();
+        let client = CollectorClient { runtime: Handle::current(), send, reason: Arc::clone(&reason) };
         let exporter = OtlpExporter::builder().with_http().with_http_client(client).build();
         let exporter = exporter.map_err(|error| error.to_string())?;
         let waiting = Arc::new(AtomicUsize::new(0));
-        let exporter =
-            CountedExporter { exporter, waiting: Arc::clone(&waiting), is_failing: AtomicBool::new(false) };
+        let exporter = CountedExporter {
+            exporter,
+            waiting: Arc::clone(&waiting),
+            reason,
+            is_failing: AtomicBool::new(false),
+        };
         let batches = BatchConfigBuilder::default().with_max_queue_size(MAX_WAITING).build();
         let processor = BatchSpanProcessor::builder(exporter).with_batch_config(batches).build();
         // Variables override what is set first.
         let resource = Resource::builder_empty()
             .with_attributes([
-                KeyValue::new("service.name", "gatehouse"),
+                KeyValue::new("service.name", service),
                 KeyValue::new("service.version", version),
                 KeyValue::new("service.instance.id", replica),
             ])
@@ -123,6 +136,7 @@ impl SpanProcessor for BoundedProcessor {
 struct CountedExporter {
     exporter: OtlpExporter,
     waiting: Arc<AtomicUsize>,
+    reason: LastReason,
     /// True from the first failure until an export works, so that the log reports it once.
     is_failing: AtomicBool,
 }
@@ -137,7 +151,9 @@ impl SpanExporter for CountedExporter {
             Err(error) => {
                 record_losses(spans);
                 if !self.is_failing.swap(true, Ordering::Relaxed) {
-                    tracing::warn!(spans, "cannot send traces; calls continue: {error}");
+                    let reason = self.reason.lock().unwrap_or_else(PoisonError::into_inner).take();
+                    let reason = reason.unwrap_or_else(|| error.to_string());
+                    tracing::warn!(spans, "cannot send traces; calls continue: {reason}");
                 }
             }
         }
@@ -157,6 +173,7 @@ impl SpanExporter for CountedExporter {
 struct CollectorClient {
     runtime: Handle,
     send: Arc<SendRequest>,
+    reason: LastReason,
 }
 
 impl fmt::Debug for CollectorClient {
@@ -168,6 +185,10 @@ impl fmt::Debug for CollectorClient {
 #[async_trait::async_trait]
 impl HttpClient for CollectorClient {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
-        Ok(self.runtime.spawn((self.send)(request)).await??)
+        let answer = self.runtime.spawn((self.send)(request)).await?;
+        if let Err(reason) = &answer {
+            *self.reason.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason.clone());
+        }
+        Ok(answer?)
     }
 }

@@ -97,9 +97,12 @@ metrics! {
     quota_tokens: Counter = "gatehouse_quota_tokens" ["quota"];
     /// Calls that quotas refused
     quota_refusals: Counter = "gatehouse_quota_refusals" ["quota"];
+    /// Time from the start of a session of a client over HTTP to its end
+    server_sessions: Histogram = "mcp_server_session_duration_seconds"
+        ["network_transport", "mcp_protocol_version"];
     /// Time from the start of a connection to a server to its end
     client_sessions: Histogram = "mcp_client_session_duration_seconds" ["network_transport", "server"];
-    /// 1 if the circuit breaker of a server is open or half-open, else 0
+    /// 1 if the circuit breaker of a server is open, else 0
     open_circuits: Gauge = "gatehouse_circuit_open" ["server"];
     /// Uses of a cache, by whether it had the value
     cache_uses: Counter = "gatehouse_cache_uses" ["cache", "result"];
@@ -111,7 +114,7 @@ metrics! {
     http_errors: Counter = "gatehouse_http_errors" ["status"];
     /// Presets, by whether they are served
     presets: Gauge = "gatehouse_presets" ["state"];
-    /// Changes of presets.toml and of gates that were put into use
+    /// Changes of presets.toml, of gates and of the lists of servers that were put into use
     reloads: Counter = "gatehouse_reloads" [];
     /// 1 for `presets.toml`, and each gate, whose file is not the version in use
     outdated: Gauge = "gatehouse_outdated" ["file"];
@@ -150,9 +153,9 @@ impl Metrics {
 
     /// Returns all metrics in the text format of Prometheus, of the type [`CONTENT_TYPE`].
     pub fn text(&self) -> String {
-        for refresh in &*self.refreshers.lock().unwrap_or_else(PoisonError::into_inner) {
-            refresh(self);
-        }
+        // Until the end, so that another scrape does not remove series from this one.
+        let refreshers = self.refreshers.lock().unwrap_or_else(PoisonError::into_inner);
+        refreshers.iter().for_each(|refresh| refresh(self));
         process::refresh(self);
         let mut text = String::new();
         // Writing to a string does not fail.

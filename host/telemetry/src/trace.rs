@@ -17,6 +17,9 @@ use opentelemetry_sdk::{propagation::TraceContextPropagator, trace::SdkTracer};
 /// Time from which on a wait is worth an event.
 const MIN_WAIT: Duration = Duration::from_millis(1);
 
+/// Maximum bytes of an attribute. Clients choose some of them, and thousands of spans may wait.
+const MAX_TEXT: usize = 256;
+
 static TRACER: OnceLock<SdkTracer> = OnceLock::new();
 
 /// Begins to record traces.
@@ -64,12 +67,11 @@ impl RemoteTrace<'_> {
 }
 
 impl Trace {
-    /// Begins the span of a client's request. `parent` is what its `_meta` names, and `http` what its headers name, which
-    /// is linked.
+    /// Begins the span of a client's request, which continues `parent` and is linked to `linked`.
     pub fn of_request(
         name: impl Into<Cow<'static, str>>,
         parent: &RemoteTrace<'_>,
-        http: &RemoteTrace<'_>,
+        linked: &RemoteTrace<'_>,
     ) -> Self {
         let Some(tracer) = TRACER.get() else { return Self(None) };
         let span = tracer
@@ -77,7 +79,7 @@ impl Trace {
             .with_kind(SpanKind::Server)
             .start_with_context(tracer, &parent.context());
         let context = Context::new().with_span(span);
-        let linked = http.context().span().span_context().clone();
+        let linked = linked.context().span().span_context().clone();
         if linked.is_valid() {
             context.span().add_link(linked, Vec::new());
         }
@@ -96,7 +98,12 @@ impl Trace {
     /// Sets an attribute, if the value is not empty.
     pub fn set(&self, key: &'static str, value: impl Into<Value>) {
         let Some(context) = self.0.as_ref().filter(|context| context.span().is_recording()) else { return };
-        let value = value.into();
+        let mut value = value.into();
+        if let Value::String(text) = &value
+            && text.as_str().len() > MAX_TEXT
+        {
+            value = text.as_str()[..text.as_str().floor_char_boundary(MAX_TEXT)].to_owned().into();
+        }
         if !matches!(&value, Value::String(text) if text.as_str().is_empty()) {
             context.span().set_attribute(KeyValue::new(key, value));
         }

@@ -138,6 +138,30 @@ fn a_collector_gets_the_request_its_nested_call_and_the_request_to_the_server() 
 }
 
 #[test]
+fn a_client_that_knows_only_headers_is_continued_and_so_are_servers() {
+    let (place, calls) = place("");
+    // Nobody listens there; spans have ids all the same.
+    let host = Http::start(&place, "all", &[("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")]);
+    let session = host.session("/mcp", &[]);
+    wait_for_server(&host, &session);
+    let call = |headers: &[(&str, &str)]| {
+        let params = json!({"name": "many__look", "arguments": {}});
+        let request = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params});
+        host.post("/mcp", &request, &[&[("mcp-session-id", &*session)], headers].concat());
+        let passed = calls.recv_timeout(PATIENCE).expect("a call of the server");
+        let traceparent = passed["_meta"]["traceparent"].as_str().expect("our span").to_owned();
+        assert_eq!(passed["header"], traceparent);
+        traceparent
+    };
+    let continued = call(&[("traceparent", &format!("00-{TRACE}-{SPAN}-01"))]);
+    assert!(continued.starts_with(&format!("00-{TRACE}-")) && !continued.contains(SPAN), "{continued}");
+    for odd in ["", "00-0-0-00", "ff-x", "00-00000000000000000000000000000000-b7ad6b7169203331-01"] {
+        let own = call(&[("traceparent", odd)]);
+        assert!(own.len() == 55 && !own.contains(TRACE), "{odd}: {own}");
+    }
+}
+
+#[test]
 fn spans_that_are_not_sampled_are_continued_and_not_sent() {
     let (place, calls) = place(ADMIN);
     // Nobody listens there.
@@ -183,5 +207,11 @@ fn settings_that_the_exporter_would_ignore_are_refused() {
         assert_eq!(ran.status.code(), Some(2));
         let stderr = String::from_utf8_lossy(&ran.stderr);
         assert!(stderr.contains(&format!("invalid value for {name}: '{value}'; expected")), "{stderr}");
+        // Over stdio, they may be those of the client.
+        let mut command = place.command(&["serve", "--preset", "all"]);
+        command.env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318").env(name, value);
+        let ran = command.output().expect("run gatehouse");
+        let stderr = String::from_utf8_lossy(&ran.stderr);
+        assert!(ran.status.success() && stderr.contains("sending no traces: invalid value"), "{stderr}");
     }
 }

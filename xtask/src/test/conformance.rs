@@ -23,7 +23,7 @@ const SUITE_TIMEOUT: Duration = Duration::from_secs(300);
 /// Longest run of a client in milliseconds. One of them waits for all others.
 const CLIENT_TIMEOUT: &str = "120000";
 
-/// What the suites take the gateway for.
+/// Role of the gateway in a suite.
 #[derive(Clone, Copy, PartialEq)]
 enum Role {
     Server,

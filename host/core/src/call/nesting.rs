@@ -111,7 +111,7 @@ impl CallContext {
             isolated,
             from_script,
             meta: self.meta.clone(),
-            trace: self.nested_trace(name),
+            trace: self.nested_trace(entry.as_ref().ok()),
             enclosing_sources: enclosing.cloned().collect(),
             enclosing_turns: self.turns().collect(),
             call_tree: Arc::clone(&self.call_tree),
@@ -125,6 +125,8 @@ impl CallContext {
             effect_limit: Some(EffectLimit { tool: Arc::clone(tool), effect, adds_only }),
             ..Self::from_entry(&self.pipeline, Arc::clone(&self.catalog), name, entry)
         };
+        // Ends the span of a call that is dropped. Another end has no effect.
+        let _end = EndOnDrop(nested.trace.clone());
         let mut call = Call::new(nested, arguments);
         let outcome = call.run_in_place().await;
         self.record_nested(&call, &outcome);
@@ -133,14 +135,24 @@ impl CallContext {
     }
 
     /// Begins the span of a call of another tool.
-    fn nested_trace(&self, name: &str) -> Trace {
+    fn nested_trace(&self, entry: Option<&Arc<ToolEntry>>) -> Trace {
         if !is_tracing() {
             return Trace::default();
         }
-        let trace = self.trace.child(SpanKind::Internal, format!("tools/call {name}"));
+        // Tools choose other names.
+        let Some(entry) = entry else { return self.trace.child(SpanKind::Internal, "tools/call") };
+        let trace = self.trace.child(SpanKind::Internal, format!("tools/call {}", entry.name));
         trace.set("gen_ai.operation.name", "execute_tool");
-        trace.set("gen_ai.tool.name", name.to_owned());
+        trace.set("gen_ai.tool.name", entry.name.to_string());
         trace
+    }
+}
+
+struct EndOnDrop(Trace);
+
+impl Drop for EndOnDrop {
+    fn drop(&mut self) {
+        self.0.end("cancelled");
     }
 }
 

@@ -11,7 +11,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use gatehouse_telemetry::call_labels;
+use gatehouse_telemetry::{CallLabels, call_labels};
 use tokio::time::timeout;
 
 use super::{Next, Stage};
@@ -117,7 +117,10 @@ impl Stage for AuditStage {
 
 /// Adds the pseudonym of the principal to the lines of this call, if it is known in time.
 async fn label_lines(log: &dyn AuditLog, principal: &Principal) {
-    let Some(labels) = call_labels().filter(|_| *principal != Principal::Local) else { return };
+    let is_unknown = |labels: &Arc<CallLabels>| labels.principal.get().is_none();
+    let Some(labels) = call_labels().filter(is_unknown).filter(|_| *principal != Principal::Local) else {
+        return;
+    };
     if let Ok(Some(pseudonym)) = timeout(MAX_PSEUDONYM_TIME, log.pseudonym(principal)).await {
         let _ = labels.principal.set(pseudonym);
     }

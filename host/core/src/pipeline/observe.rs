@@ -2,13 +2,10 @@
 //!
 //! Observers see sizes and kinds, never arguments or results, and a short error text without secrets.
 
-use std::{
-    sync::{Arc, OnceLock},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use gatehouse_telemetry::{CallLabels, metrics, with_call_labels};
+use gatehouse_telemetry::{CallLabels, call_labels, metrics, with_call_labels};
 use tracing::Level;
 
 use super::{Next, Stage};
@@ -114,11 +111,10 @@ impl ObserveStage {
 #[async_trait]
 impl Stage for ObserveStage {
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
-        let labels = CallLabels {
-            call: call.context.id.to_string(),
-            principal: OnceLock::new(),
-            trace: call.context.trace.clone(),
-        };
+        // That of the enclosing call, if there is one.
+        let principal = call_labels().map(|outer| outer.principal.clone()).unwrap_or_default();
+        let labels =
+            CallLabels { call: call.context.id.uuid(), principal, trace: call.context.trace.clone() };
         with_call_labels(Arc::new(labels), self.run_labeled(call, next)).await
     }
 }

@@ -219,9 +219,9 @@ impl CallerAccess {
         AccessKey { rules, effect: self.effect, presets: self.presets.clone() }
     }
 
-    /// Whether a rule makes the caller an operator of the host.
+    /// Whether a rule makes the caller an operator of the host. A credential for some presets does not count.
     pub fn is_admin(&self) -> bool {
-        self.rules.iter().flatten().any(|rule| rule.admin)
+        self.presets.is_none() && self.rules.iter().flatten().any(|rule| rule.admin)
     }
 
     /// Returns a number that no other access of this process has.

@@ -67,7 +67,7 @@ fn extend<T: Clone + Serialize, K: PartialEq + ?Sized>(
     }
 }
 
-/// What a server lists and does not get through as it is: items that were left out, and schemas that are passed on but
+/// Parts of a listing that do not get through as they are: items that were left out, and schemas that are passed on but
 /// checked only in part.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OmittedItems {

@@ -5,7 +5,7 @@ mod greeting;
 use std::{net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 
 use clap::Args;
-use gatehouse_core::{CompiledPreset, ports::Authenticator};
+use gatehouse_core::CompiledPreset;
 use gatehouse_wire::serve::{self, BearerToken, Credentials, HttpError, HttpSettings, ServedPresets};
 use tokio::{task::JoinSet, time::timeout};
 
@@ -43,7 +43,15 @@ pub(super) struct Arguments {
 pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) -> CommandResult {
     let limits = system_limits::read();
     system_limits::check(limits)?;
-    let traces = traces::start(env).map_err(CommandError::usage)?;
+    let traces = match traces::start(env) {
+        Ok(traces) => traces,
+        // A client passes on the variables of its own exporter, which are no mistake of its user.
+        Err(reason) if arguments.http.is_none() => {
+            tracing::warn!("sending no traces: {reason}");
+            None
+        }
+        Err(reason) => return Err(CommandError::usage(reason)),
+    };
     let composition = global.compose(env)?;
     applied::check_start(&composition.config, arguments.http.is_some())?;
     // Fail if the index file is missing: it selects one wiki. Files that it names may be missing for a while.
@@ -118,11 +126,13 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
                 composition.stores.clone(),
                 composition.config.auth.is_some(),
             );
-            let authenticator = credentials.authenticator.clone();
+            // Without people, the listener for operators is open on loopback.
+            let operators_need = Some(credentials.clone()).filter(|known| known.authenticator.is_some());
             let http = serve::bind(address, credentials).await.map_err(http_failure)?;
             let settings = composition.config.http.clone().with_memory(limits.memory);
             let (metrics, operators) =
-                operators(&composition, authenticator, Arc::clone(&presets), &settings).await?;
+                operators(&composition, operators_need.unwrap_or_default(), Arc::clone(&presets), &settings)
+                    .await?;
             let mut http = http.with_audit(composition.stores.audit_log());
             if let Some(base) = browser_url(&composition.config, http.address) {
                 http = http.with_sign_ins(composition.stores.open_sign_ins(&base));
@@ -159,14 +169,17 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
 /// Binds the listener for operators, if there is one, and returns its address. The future serves it, and does not end.
 async fn operators(
     composition: &Composition,
-    authenticator: Option<Arc<dyn Authenticator>>,
+    credentials: Credentials,
     presets: Arc<ServedPresets>,
     settings: &HttpSettings,
 ) -> CommandResult<(Option<SocketAddr>, impl Future<Output = ()> + use<>)> {
     let (settings, audit) = (settings.clone(), composition.stores.audit_log());
     let admin = match composition.config.admin {
         Some(address) => {
-            let credentials = Credentials { token: None, authenticator };
+            let rules = &composition.config.access.declared;
+            if credentials.authenticator.is_some() && !rules.iter().any(|rule| rule.admin) {
+                tracing::warn!("no caller may read the metrics: no access rule has admin = true");
+            }
             let admin = serve::bind_admin(address, credentials).await.map_err(admin_failure)?;
             let metrics = gatehouse_telemetry::start();
             metrics.build_info.series([env!("CARGO_PKG_VERSION")]).set(1);

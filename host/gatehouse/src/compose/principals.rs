@@ -21,7 +21,7 @@ pub(crate) struct PrincipalData {
     /// Servers to which it has a login of its own.
     pub(crate) logins: Vec<String>,
     pub(crate) quotas: Vec<QuotaUse>,
-    /// Entries in the audit. `None` if it has none.
+    /// Entries in the audit. `None` without any.
     pub(crate) audit: Option<KnownPrincipal>,
 }
 

@@ -18,7 +18,7 @@ use super::{
 };
 
 /// Variables and their descriptions, as `gatehouse doctor` shows them.
-pub(crate) const VARIABLES: [(&str, &str); 38] = [
+pub(crate) const VARIABLES: [(&str, &str); 39] = [
     ("MCP_PRESET", "preset to serve, unless --preset is set"),
     ("MCP_ENABLED_GATES", "gates to serve with their defaults (comma-separated), unless a preset is set"),
     ("MCP_GATEWAY_INTELLIGENCE_ENABLED", "false disables filters of replies; true by default"),
@@ -50,7 +50,7 @@ pub(crate) const VARIABLES: [(&str, &str); 38] = [
     ("GATEHOUSE_LOG", "log filter for standard error, for example debug or gate=info"),
     (
         "OTEL_EXPORTER_OTLP_ENDPOINT",
-        "URL of a collector for traces, without the path; this and the next seven are read from the process only",
+        "URL of a collector for traces, without the path; this and the next eight are read from the process only",
     ),
     ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "the same with the path, which comes first"),
     ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf, if set"),
@@ -58,6 +58,7 @@ pub(crate) const VARIABLES: [(&str, &str); 38] = [
     ("OTEL_TRACES_EXPORTER", "otlp by default; none sends no traces"),
     ("OTEL_TRACES_SAMPLER", "which traces are sent; parentbased_always_on by default"),
     ("OTEL_TRACES_SAMPLER_ARG", "share of traces for parentbased_traceidratio, for example 0.1"),
+    ("OTEL_SERVICE_NAME", "name of the host in traces; gatehouse by default"),
     ("OTEL_SDK_DISABLED", "true sends no traces"),
     ("NO_COLOR", "any value disables colors in terminals"),
     ("OPENAI_API_KEY", "key for OpenAI, or for a server that speaks its API"),

@@ -121,7 +121,7 @@ pub(crate) struct HttpServer {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Admin {
     /// Address on which a host over HTTP serves /metrics in the format of Prometheus: "127.0.0.1:9464". Beyond loopback it
-    /// needs [auth]. With [auth], each reader needs an access rule with admin = true. Default: none.
+    /// needs [auth]. With [auth], each reader needs an access rule with admin = true. Not set by default.
     pub(crate) listen: Option<TextValue<String>>,
 }
 

@@ -18,8 +18,9 @@ pub(crate) fn widening(before: &Config, now: &Config) -> Option<String> {
     if let Some(lost) = old.iter().find(|old| !new.iter().any(|new| is_narrower(new, old))) {
         return Some(format!("the access rule that was at {} is gone or allows more", lost.place));
     }
-    // Without rules, all callers may use everything.
-    let mut more = new.iter().filter(|_| !old.is_empty()).filter(|new| !new.tools.is_empty());
+    // Without rules, all callers may use every tool, and no caller is an operator.
+    let widens = |new: &&AccessRule| new.admin || !old.is_empty() && !new.tools.is_empty();
+    let mut more = new.iter().filter(widens);
     if let Some(more) = more.find(|new| !old.iter().any(|old| is_narrower(new, old))) {
         return Some(format!("the access rule at {} allows more", more.place));
     }
@@ -160,6 +161,7 @@ approve = { effect = "mutating" }
                 "[[access]]\nwho = [\"key:x\"]\ntools = [\"c\"]\n[quotas.all]",
                 ":13 allows more",
             ),
+            ("[quotas.all]", "[[access]]\nwho = [\"key:x\"]\nadmin = true\n[quotas.all]", ":13 allows more"),
             ("10 per hour", "11 per hour", "the quota 'all'"),
             ("10 per hour", "10 per minute", "the quota 'all'"),
             ("concurrency = 4", "", "the quota 'all'"),
@@ -175,5 +177,8 @@ approve = { effect = "mutating" }
         assert_eq!(widening(&before, &open).as_deref(), Some("[auth] is gone"));
         let first = "[auth]\n[[access]]\nwho = [\"*\"]\ntools = [\"*\"]\n";
         assert_eq!(widening(&before, &parse(first, &Env::default()).expect("valid")), None, "a first rule");
+        let admin = "[auth]\n[[access]]\nwho = [\"*\"]\nadmin = true\n";
+        let reason = widening(&before, &parse(admin, &Env::default()).expect("valid"));
+        assert!(reason.is_some_and(|reason| reason.contains("allows more")), "a first operator");
     }
 }

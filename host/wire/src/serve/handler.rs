@@ -102,8 +102,8 @@ impl Handler {
         params: InteractiveParams,
         mut context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let catalog = self.served.catalog(&self.caller_of(&context.extensions));
-        let operation = Operation::of_call(&mut context, &catalog, &params.name);
+        let catalog = |context: &RequestContext<_>| self.served.catalog(&self.caller_of(&context.extensions));
+        let operation = Operation::of_call(&mut context, catalog, &params.name);
         operation.end_call(self.answer(self.run(params, &context)).await)
     }
 

@@ -1,6 +1,6 @@
 //! Measures the requests of clients, for operators.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use gatehouse_core::Catalog;
 use gatehouse_telemetry::{OTHER, RemoteTrace, Trace, is_tracing, metrics};
@@ -12,6 +12,7 @@ use rmcp::{
 };
 use serde_json::Value;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 /// A request of a client that is being answered. Its end is recorded when it is dropped.
 pub(super) struct Operation(Option<RunningOperation>);
@@ -24,6 +25,7 @@ struct RunningOperation {
     transport: &'static str,
     version: &'static str,
     start: Instant,
+    cancel: CancellationToken,
     error: &'static str,
 }
 
@@ -34,24 +36,30 @@ impl Operation {
     }
 
     /// Begins to measure a call. A name that the catalog does not have is not shown.
-    pub(super) fn of_call(context: &mut RequestContext<RoleServer>, catalog: &Catalog, name: &str) -> Self {
-        let entry = if is_on() { catalog.get(name) } else { None };
-        Self::of_tool(context, "tools/call", entry.map_or("", |entry| entry.name.as_str()))
+    pub(super) fn of_call(
+        context: &mut RequestContext<RoleServer>,
+        catalog: impl FnOnce(&RequestContext<RoleServer>) -> Arc<Catalog>,
+        name: &str,
+    ) -> Self {
+        if !is_on() {
+            return Self(None);
+        }
+        let is_known = catalog(context).get(name).is_some();
+        Self::of_tool(context, "tools/call", if is_known { name } else { "" })
     }
 
     fn of_tool(context: &mut RequestContext<RoleServer>, method: &'static str, tool: &str) -> Self {
         if !is_on() {
             return Self(None);
         }
-        let version = context.protocol_version();
-        let known = ProtocolVersion::KNOWN_VERSIONS.iter().find(|known| Some(*known) == version.as_ref());
         let operation = RunningOperation {
             trace: span(context, method, tool),
             method,
             tool: tool.to_owned(),
             transport: if context.extensions.get::<Parts>().is_some() { "tcp" } else { "pipe" },
-            version: known.map_or("", ProtocolVersion::as_str),
+            version: context.protocol_version().map_or("", |version| version_name(&version)),
             start: Instant::now(),
+            cancel: context.ct.clone(),
             // Stays so if the client stops waiting.
             error: "cancelled",
         };
@@ -92,6 +100,7 @@ impl Operation {
     ) -> Result<T, ErrorData> {
         if let Some(operation) = &mut self.0 {
             operation.error = match &result {
+                _ if operation.cancel.is_cancelled() => "cancelled",
                 Ok(result) if is_error(result) => "tool_error",
                 Ok(_) => "",
                 Err(error) => code_name(error.code.0),
@@ -103,7 +112,7 @@ impl Operation {
 
 impl Drop for RunningOperation {
     fn drop(&mut self) {
-        let Self { trace, method, tool, transport, version, start, error } = self;
+        let Self { trace, method, tool, transport, version, start, error, .. } = self;
         trace.end(error);
         if let Some(metrics) = metrics() {
             let series = metrics.server_operations.series([method, tool, error, transport, version]);
@@ -112,11 +121,26 @@ impl Drop for RunningOperation {
     }
 }
 
+/// Records the end of a session over HTTP.
+pub(super) fn record_session(version: &ProtocolVersion, duration: Duration) {
+    if let Some(metrics) = metrics() {
+        let series = metrics.server_sessions.series(["tcp", version_name(version)]);
+        series.observe(duration.as_secs_f64());
+    }
+}
+
+/// Returns a version as text. Clients may name any, so that unknown ones are empty.
+fn version_name(version: &ProtocolVersion) -> &'static str {
+    let known = ProtocolVersion::KNOWN_VERSIONS.iter().find(|known| *known == version);
+    known.map_or("", ProtocolVersion::as_str)
+}
+
 fn is_on() -> bool {
     metrics().is_some() || is_tracing()
 }
 
-/// Begins the span of a request. It continues the trace in `_meta`, and is linked to that of the HTTP request.
+/// Begins the span of a request. It continues the trace in `_meta` and is linked to that of the HTTP request, or continues
+/// the latter if there is no other.
 fn span(context: &RequestContext<RoleServer>, method: &'static str, tool: &str) -> Trace {
     if !is_tracing() {
         return Trace::default();
@@ -124,9 +148,12 @@ fn span(context: &RequestContext<RoleServer>, method: &'static str, tool: &str) 
     let meta = |key: &str| context.meta.get(key).and_then(Value::as_str);
     let parts = context.extensions.get::<Parts>();
     let header = |name: &str| parts.and_then(|parts| parts.headers.get(name)?.to_str().ok());
-    let parent = RemoteTrace { parent: meta("traceparent"), state: meta("tracestate") };
+    let named = RemoteTrace { parent: meta("traceparent"), state: meta("tracestate") };
     let http = RemoteTrace { parent: header("traceparent"), state: header("tracestate") };
-    Trace::of_request(span_name(method, tool), &parent, &http)
+    // Many clients and proxies know only the headers.
+    let (parent, linked) =
+        if named.parent.is_some() { (named, http) } else { (http, RemoteTrace::default()) };
+    Trace::of_request(span_name(method, tool), &parent, &linked)
 }
 
 /// Returns the name of a span: the method, and the tool if there is one.

@@ -212,3 +212,16 @@ async fn a_hidden_tool_of_a_server_is_like_one_that_does_not_exist() {
     let unknown = |name: &str| catalog.find(name).err().map(|fault| fault.message.replace(name, "X"));
     assert_eq!(unknown("github__get_secret"), unknown("github__get_secrets"));
 }
+
+#[test]
+fn operators_have_a_rule_and_a_credential_for_the_whole_host() {
+    let operators = AccessRule { admin: true, ..rule("1", "group:ops", &[]) };
+    let rules = compiled(vec![operators, rule("2", "*", &["*"])]);
+    assert!(rules.access_of(&caller("ann", &["ops"])).is_admin());
+    assert!(!rules.access_of(&caller("bob", &["dev"])).is_admin());
+    let mut bound = Caller::new(Principal::Named("ann".into()), "ann");
+    bound.groups = vec!["ops".into()];
+    bound.presets = Some(vec!["dev".into()]);
+    assert!(!rules.access_of(&Arc::new(bound)).is_admin(), "a key for one preset");
+    assert!(!compiled(Vec::new()).access_of(&caller("ann", &["ops"])).is_admin(), "without rules");
+}

@@ -21,29 +21,44 @@ const MAX_REMEMBERED: usize = 4_096;
 /// Digits of a pseudonym in the log. `gatehouse audit --principal` finds its entries by eight.
 const SHOWN_DIGITS: usize = 16;
 
+/// Time after which a lookup that failed, or has not ended, is repeated.
+const RETRY_AGE: Duration = Duration::from_secs(5);
+
+/// Time of the last lookup of each principal, and its result. `None` until it ends, and if it failed.
 #[derive(Default)]
-pub(super) struct Pseudonyms(Mutex<HashMap<Principal, (Instant, Arc<str>)>>);
+pub(super) struct Pseudonyms(Mutex<HashMap<Principal, (Instant, Option<Arc<str>>)>>);
 
 impl Pseudonyms {
     /// Returns the pseudonym of a principal, which may be new. `None` if the audit cannot be read or written.
     pub(super) async fn find(&self, audit: &Arc<AuditInner>, principal: &Principal) -> Option<Arc<str>> {
-        let is_recent = |known: &&(Instant, Arc<str>)| known.0.elapsed() < MAX_AGE;
-        if let Some((_, known)) = lock(&self.0).get(principal).filter(is_recent) {
-            return Some(Arc::clone(known));
+        {
+            let mut known = lock(&self.0);
+            if let Some((looked_up, pseudonym)) = known.get(principal)
+                && looked_up.elapsed() < if pseudonym.is_some() { MAX_AGE } else { RETRY_AGE }
+            {
+                return pseudonym.clone();
+            }
+            if known.len() >= MAX_REMEMBERED {
+                known.clear();
+            }
+            known.insert(principal.clone(), (Instant::now(), None));
         }
         let (audit, principal) = (Arc::clone(audit), principal.clone());
         // A caller that stops waiting finds it the next time.
         run_detached(async move {
-            let (name, now) = (principal.clone(), audit.now());
-            let key = audit.db.write(move |db| write::key_of(db, name.as_str(), now)).await?;
+            let name = principal.clone();
+            let known = audit.db.read(move |db| write::find_key(db, name.as_str())).await.ok().flatten();
+            let key = match known {
+                Some(key) => key,
+                None => {
+                    let (name, now) = (principal.clone(), audit.now());
+                    audit.db.write(move |db| write::key_of(db, name.as_str(), now)).await?
+                }
+            };
             let mut digits = hex(&key.pseudonym);
             digits.truncate(SHOWN_DIGITS);
             let shown: Arc<str> = digits.into();
-            let mut remembered = lock(&audit.pseudonyms.0);
-            if remembered.len() >= MAX_REMEMBERED {
-                remembered.clear();
-            }
-            remembered.insert(principal, (Instant::now(), Arc::clone(&shown)));
+            lock(&audit.pseudonyms.0).insert(principal, (Instant::now(), Some(Arc::clone(&shown))));
             Ok(shown)
         })
         .await

@@ -1,5 +1,8 @@
 //! Measures the requests to servers, for operators.
 
+use std::sync::Arc;
+
+use gatehouse_core::CallContext;
 use gatehouse_telemetry::{SpanKind, Trace, is_tracing, metrics};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -15,16 +18,18 @@ pub(super) struct MeasuredRequest<'a> {
     /// The span of the request.
     pub(super) trace: Trace,
     peer: &'a Peer,
+    call: Option<&'a Arc<CallContext>>,
     method: &'static str,
     /// Empty for other requests than calls.
     tool: String,
     start: Instant,
-    error: &'static str,
+    /// `None` until the answer is there.
+    error: Option<&'static str>,
 }
 
 impl<'a> MeasuredRequest<'a> {
     /// Begins to measure a request. `None` if metrics and traces are off.
-    pub(super) fn start(peer: &'a Peer, request: &Request<'_>) -> Option<Self> {
+    pub(super) fn start(peer: &'a Peer, request: &Request<'a>) -> Option<Self> {
         if metrics().is_none() && !is_tracing() {
             return None;
         }
@@ -37,12 +42,11 @@ impl<'a> MeasuredRequest<'a> {
         trace.set("gen_ai.tool.name", tool.clone());
         trace.set("network.transport", transport(&peer.channel));
         trace.set("gatehouse.server", peer.server.name().to_owned());
-        // Stays so if the caller stops waiting.
-        Some(Self { trace, peer, method, tool, start: Instant::now(), error: "cancelled" })
+        Some(Self { trace, peer, call: request.call, method, tool, start: Instant::now(), error: None })
     }
 
     pub(super) fn end(mut self, answer: &Answer) {
-        self.error = match answer {
+        self.error = Some(match answer {
             Ok(result) if self.method == "tools/call" && result.value["isError"] == true => "tool_error",
             Ok(_) => "",
             Err(CallFailure::Refused { code, .. }) => code_name(*code),
@@ -53,16 +57,18 @@ impl<'a> MeasuredRequest<'a> {
             Err(CallFailure::Login(_)) => "login_required",
             Err(CallFailure::SessionEnded { .. }) => "session_ended",
             Err(CallFailure::Unreadable(_)) => "unreadable",
-        };
+        });
     }
 }
 
 impl Drop for MeasuredRequest<'_> {
     fn drop(&mut self) {
-        self.trace.end(self.error);
+        let is_cancelled = self.call.is_some_and(|call| call.cancel.is_cancelled());
+        let error = self.error.unwrap_or(if is_cancelled { "cancelled" } else { "timeout" });
+        self.trace.end(error);
         let Some(metrics) = metrics() else { return };
         let Peer { channel, server, .. } = self.peer;
-        let values = [self.method, &self.tool, self.error, transport(channel), server.name()];
+        let values = [self.method, &self.tool, error, transport(channel), server.name()];
         metrics.client_operations.series(values).observe(self.start.elapsed().as_secs_f64());
     }
 }

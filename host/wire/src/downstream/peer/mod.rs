@@ -29,7 +29,7 @@ use std::{
 };
 
 use gatehouse_core::{CallContext, Principal, SourceId, lock};
-use http::HeaderMap;
+use http::{HeaderMap, HeaderValue};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use tokio::{
@@ -120,6 +120,17 @@ impl<'a> Request<'a> {
     pub(super) fn of_call(self, call: Option<&'a Arc<CallContext>>) -> Self {
         Self { call, ..self }
     }
+
+    /// Sets the span that the server continues, in `_meta` and in the headers, which are all that some servers read.
+    fn continuing(mut self, traceparent: String) -> Self {
+        if let Ok(header) = HeaderValue::try_from(&traceparent) {
+            self.headers.insert("traceparent", header);
+        }
+        if let Value::Object(meta) = self.params.entry("_meta").or_insert_with(|| json!({})) {
+            meta.insert("traceparent".into(), traceparent.into());
+        }
+        self
+    }
 }
 
 /// A request as it is sent.
@@ -178,33 +189,36 @@ impl Peer {
     }
 
     /// Sends a request once, and waits for its answer. Dropping the future cancels the request.
-    pub(super) async fn request(
-        self: &Arc<Self>,
-        request: Request<'_>,
+    pub(super) async fn request<'a>(
+        self: &'a Arc<Self>,
+        request: Request<'a>,
     ) -> Result<ReceivedResult, CallFailure> {
         let measured = MeasuredRequest::start(self, &request);
         let traceparent = measured.as_ref().and_then(|measured| measured.trace.traceparent());
-        let answered = self.request_acknowledged(request, traceparent, None).await;
+        let request = match traceparent {
+            // Other requests of older servers have no `_meta`, which some would refuse.
+            Some(traceparent) if request.call.is_some() || self.is_since_2026() => {
+                request.continuing(traceparent)
+            }
+            _ => request,
+        };
+        let answered = self.request_acknowledged(request, None).await;
         if let Some(measured) = measured {
             measured.end(&answered);
         }
         answered
     }
 
-    /// Like [`Self::request`], for the span `traceparent`. `acknowledged` receives what the server accepts of a subscription.
+    /// Like [`Self::request`]. `acknowledged` receives what the server accepts of a subscription.
     async fn request_acknowledged(
         self: &Arc<Self>,
         request: Request<'_>,
-        traceparent: Option<String>,
         acknowledged: Option<oneshot::Sender<Map<String, Value>>>,
     ) -> Result<ReceivedResult, CallFailure> {
         let Request { method, mut params, call, headers } = request;
         let _waiting = self.requests.token();
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         self.add_meta(&mut params, method, id, call);
-        if let Some(traceparent) = traceparent {
-            set_traceparent(&mut params, traceparent);
-        }
         let Some((answer, _pending)) = self.pending.register(id, method, call, acknowledged) else {
             return Err(self.end_failure().await);
         };
@@ -421,12 +435,5 @@ impl Peer {
             }
             Channel::Sse(_) => {}
         }
-    }
-}
-
-/// Sets the span that a server continues.
-fn set_traceparent(params: &mut Map<String, Value>, traceparent: String) {
-    if let Value::Object(meta) = params.entry("_meta").or_insert_with(|| json!({})) {
-        meta.insert("traceparent".into(), traceparent.into());
     }
 }

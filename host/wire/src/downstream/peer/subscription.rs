@@ -57,7 +57,7 @@ impl Peer {
         let this = Arc::clone(self);
         let mut listening = self.runtime.spawn(async move {
             let request = Request::new(LISTEN, json!({"notifications": filter}));
-            this.request_acknowledged(request, None, Some(sender)).await
+            this.request_acknowledged(request, Some(sender)).await
         });
         let abort = listening.abort_handle();
         let abandoned = OnDrop::new(|| abort.abort());

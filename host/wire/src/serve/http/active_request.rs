@@ -53,7 +53,7 @@ impl ActiveRequest {
         self.connection.mark_last();
     }
 
-    /// Waits for a place if this connection has none. Returns false if calls go on running on all other connections.
+    /// Waits for a place if this connection lacks one. Returns false if calls go on running on all other connections.
     pub(super) async fn wait_for_place(&self) -> bool {
         match self.connection.connections() {
             Some(connections) => connections.wait_for_place(&self.connection).await,

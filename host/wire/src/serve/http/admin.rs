@@ -54,7 +54,11 @@ impl AdminServer {
         metrics: &'static Metrics,
     ) {
         let Self { listener, address, credentials } = self;
-        let settings = HttpSettings { connections: MAX_CONNECTIONS, ..settings.clone() };
+        let mut settings = HttpSettings { connections: MAX_CONNECTIONS, ..settings.clone() };
+        if !address.ip().is_loopback() {
+            // Scrapers use addresses. Each needs a credential there.
+            settings.hosts.clear();
+        }
         let guard = RequestGuard::new(address, &settings, credentials, None);
         let end = CancellationToken::new();
         let router = AdminRouter { guard, presets, audit: DoorAudit::new(audit), metrics };
@@ -108,8 +112,11 @@ impl AdminRouter {
                     return self.guard.refuse(&refusal, &parts, work.client);
                 }
             };
-        let rules = self.presets.access_rules();
-        if rules.are_enforced() && !rules.access_of(&caller).is_admin() {
+        let needs_right = self.guard.requires_credentials();
+        if needs_right && !self.presets.composed.is_cancelled() {
+            return plain(StatusCode::SERVICE_UNAVAILABLE, "the host is starting");
+        }
+        if needs_right && !self.presets.access_rules().access_of(&caller).is_admin() {
             let reason = "this address is for operators: it needs an access rule with `admin = true`";
             self.audit.record_refusal(Some(&caller.principal), work.client, reason);
             return plain(StatusCode::FORBIDDEN, reason);

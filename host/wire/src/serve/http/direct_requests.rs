@@ -236,9 +236,14 @@ fn has_header_rules(schema: &Map<String, Value>) -> bool {
     schema.contains_key(HEADER_RULE) || properties.any(has_header_rules)
 }
 
-/// Returns who sent a request, for its handler.
+/// Returns who sent a request, and the trace that it belongs to, for its handler.
 fn identity(request: &Request<Bytes>) -> Parts {
     let (mut parts, ()) = Request::new(()).into_parts();
     parts.extensions = request.extensions().clone();
+    for name in ["traceparent", "tracestate"] {
+        if let Some(value) = request.headers().get(name) {
+            parts.headers.insert(name, value.clone());
+        }
+    }
     parts
 }

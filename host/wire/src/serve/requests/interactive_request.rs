@@ -1,5 +1,7 @@
 //! Requests during which the host can ask the client for input: tool calls, prompts and resource reads. They identify
 //! the client, choose how to ask it, and can resume a paused request.
+//!
+//! Longer than 300 lines because a request, its context and its resumption are one job.
 
 use std::{
     panic::AssertUnwindSafe,
@@ -13,7 +15,7 @@ use gatehouse_core::{
     Call, CallContext, Caller, Fault, FaultKind, RequestOrigin, call::CallId, lock, names::quoted,
     ports::client::MessageLevel, question::QuestionKind,
 };
-use gatehouse_telemetry::Trace;
+use gatehouse_telemetry::{SpanKind, Trace};
 use rmcp::{
     ErrorData, RoleServer,
     model::{
@@ -37,6 +39,7 @@ use crate::serve::{
     elicitation::{ClientContext, QuestionChannel, RetryChannel, SessionChannel, client_profile},
     handler::Handler,
     http::ClientAddress,
+    span_name,
 };
 
 /// Parameters of a request, and those that resume a paused one.
@@ -137,6 +140,11 @@ impl Handler {
         if context.meta.get_progress_token().is_some() || task_terms.is_some() {
             call.progress = Some(Arc::clone(&notifications) as _);
         }
+        if resume_key.is_some() {
+            // The work may outlive the span of its first request.
+            let tool = if call.entry().is_ok() { &*name } else { "" };
+            call.trace = call.trace.child(SpanKind::Internal, span_name(method, tool));
+        }
         let missing_capability = Arc::<OnceLock<_>>::default();
         let (channel, resume_key) = match resume_key {
             Some(key) => {
@@ -158,8 +166,13 @@ impl Handler {
             channel,
             task_switch: task_terms.as_ref().map(|terms| Arc::clone(&terms.switch)),
         });
+        let has_own_span = resume_key.is_some();
         let run = async move |call: CallContext| {
+            let trace = call.trace.clone();
             let result = without_panic(call.id, &name, work(call, arguments)).await;
+            if has_own_span {
+                trace.end(result.as_ref().err().map_or("", |fault| fault.kind.as_str()));
+            }
             if since_2026 && let (Err(fault), Some(kind)) = (&result, missing_capability.get()) {
                 check_capability(fault, *kind)?;
             }

@@ -7,6 +7,7 @@ use gatehouse_core::{
     completion::{CompletionRequest, CompletionTarget, Completions},
     resources_and_prompts::ResourceSource,
 };
+use gatehouse_telemetry::Trace;
 use rmcp::{
     ErrorData, RoleServer,
     model::{
@@ -212,6 +213,7 @@ impl Handler {
         let mut call = self.request_context(method, catalog, source);
         call.caller = self.caller_of(&context.extensions);
         call.cancel = context.ct.clone();
+        call.trace = context.extensions.get::<Trace>().cloned().unwrap_or_default();
         Call::new(call, Value::Null)
     }
 

@@ -37,7 +37,7 @@ use super::{
 };
 use crate::{
     peer_requests::{answered_request, cancelled_request},
-    serve::handler::Handler,
+    serve::{handler::Handler, operation::record_session},
 };
 
 /// Maximum client messages that wait for the handler.
@@ -56,6 +56,7 @@ pub(crate) struct HttpSession {
     pub(crate) owner: Principal,
     /// True if the session was evicted, or opened before a restart, and then restored.
     pub(crate) restored: bool,
+    opened: Instant,
     epoch: u32,
     replies: Arc<ReplyStore>,
     state: Mutex<SessionState>,
@@ -126,6 +127,12 @@ impl SessionState {
     }
 }
 
+impl Drop for HttpSession {
+    fn drop(&mut self) {
+        record_session(&self.state().version, self.opened.elapsed());
+    }
+}
+
 impl HttpSession {
     /// Creates a session and its transport. `restored` is the client of a restored session, which counts as
     /// initialized.
@@ -157,7 +164,8 @@ impl HttpSession {
         let epoch = RandomState::new().build_hasher().finish() as u32;
         let restored = restored.is_some();
         let (state, handler) = (Mutex::new(state), OnceLock::new());
-        let session = Arc::new(Self { id, owner, restored, epoch, replies, state, handler });
+        let opened = Instant::now();
+        let session = Arc::new(Self { id, owner, restored, opened, epoch, replies, state, handler });
         (Arc::clone(&session), SessionTransport { session, receiver })
     }
 
