@@ -24,9 +24,12 @@ const SHOWN_DIGITS: usize = 16;
 /// Time after which a lookup that failed, or has not ended, is repeated.
 const RETRY_AGE: Duration = Duration::from_secs(5);
 
-/// Time of the last lookup of each principal, and its result. `None` until it ends, and if it failed.
+/// Time of a lookup, and its result. `None` until it ends, and if it failed.
+type Lookup = (Instant, Option<Arc<str>>);
+
+/// The last lookup of each principal.
 #[derive(Default)]
-pub(super) struct Pseudonyms(Mutex<HashMap<Principal, (Instant, Option<Arc<str>>)>>);
+pub(super) struct Pseudonyms(Mutex<HashMap<Principal, Lookup>>);
 
 impl Pseudonyms {
     /// Returns the pseudonym of a principal, which may be new. `None` if the audit cannot be read or written.
