@@ -4,8 +4,7 @@ use std::{fs, sync::atomic::Ordering};
 
 use crate::Metrics;
 
-/// Clock ticks and page size of `/proc`. Both are fixed for programs on the systems that Gatehouse is built for, though the
-/// kernel itself may use others (proc(5), `USER_HZ`).
+/// Clock ticks of `/proc`, which are fixed for programs, though the kernel itself may use others (proc(5), `USER_HZ`).
 const TICKS_PER_SECOND: f64 = 100.0;
 
 pub(crate) fn refresh(metrics: &Metrics) -> Option<()> {

@@ -18,7 +18,7 @@ const MAX_AGE: Duration = Duration::from_secs(60);
 /// Pseudonyms to remember. Above it, all are read again.
 const MAX_REMEMBERED: usize = 4_096;
 
-/// Digits of a pseudonym in the log. `gatehouse audit --principal` finds its entries by eight.
+/// Digits of a pseudonym in the log. `gatehouse audit search --principal` finds its entries by eight.
 const SHOWN_DIGITS: usize = 16;
 
 /// Time after which a lookup that failed, or has not ended, is repeated.
