@@ -10,7 +10,7 @@ use crate::support::{Client, Place, repository};
 const PRESETS: &str =
     "[presets.p]\ngates.contract = {}\ngates.echo = {}\n[presets.p.filters]\ncontract = [\"echo\"]\n";
 
-const FUNCTIONS: u64 = 72;
+const FUNCTIONS: u64 = 69;
 
 fn place() -> Place {
     let place = Place::with(PRESETS, &["echo"]);

@@ -101,8 +101,8 @@ fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     let changes = changes(args.updates)?;
     // Many models send "" for an omitted argument.
     let wiki_dir = args.wiki_dir.as_deref().filter(|dir| !dir.trim().is_empty());
-    let write = if args.dry_run { knowledge::preview_patch } else { knowledge::patch };
-    let report = write(&id, &changes, wiki_dir, args.auto_timestamp)?;
+    let mode = writing::mode(args.dry_run);
+    let report = knowledge::patch(&id, &changes, wiki_dir, args.auto_timestamp, mode)?;
     Reply::markdown(text(&report, args.dry_run)).structured(&data(report, args.dry_run))
 }
 

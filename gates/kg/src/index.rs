@@ -124,6 +124,7 @@ fn run(_: &Call<Params>, mut args: Args) -> Result<Reply, Fault> {
         path.take_if(|p| p.trim().is_empty());
     }
     let dry_run = args.dry_run;
+    let mode = writing::mode(dry_run);
     let mut affected_files: Vec<String> = args.persist_path.iter().cloned().collect();
     let (subject, report) = match args.page_data {
         Some(_) if args.wiki_dir.is_some() => {
@@ -143,8 +144,7 @@ fn run(_: &Call<Params>, mut args: Args) -> Result<Reply, Fault> {
         Some(page) => {
             let draft = draft(page)?;
             let subject = format!("{} \"{}\"", Kind(draft.page_type).name(), one_line(&draft.title, 200));
-            let write = if dry_run { knowledge::preview_upsert } else { knowledge::upsert };
-            (subject, write(&[draft])?)
+            (subject, knowledge::upsert(&[draft], mode)?)
         }
         None => {
             let Args { wiki_dir, clear_existing, confirm, persist_path, .. } = args;
@@ -152,8 +152,7 @@ fn run(_: &Call<Params>, mut args: Args) -> Result<Reply, Fault> {
             let subject = subject.unwrap_or_else(|| "the server's wiki".into());
             let accept_loss = confirm == Some(ClearConfirmation::All);
             let options = IndexOptions { clear_existing, accept_loss, persist_path };
-            let write = if dry_run { knowledge::preview_index } else { knowledge::index };
-            (subject, write(wiki_dir.as_deref(), &options)?)
+            (subject, knowledge::index(wiki_dir.as_deref(), &options, mode)?)
         }
     };
     affected_files.extend(report.written.iter().filter_map(|written| written.file.clone()));

@@ -6,7 +6,7 @@
 
 use gatehouse_sdk::{
     Fault,
-    knowledge::{Link, Source, TakenOver, UnknownEdge, Unresolved},
+    knowledge::{Link, Source, TakenOver, UnknownEdge, Unresolved, WriteMode},
 };
 use gatehouse_wiki::{Kind, code, one_line};
 use schemars::JsonSchema;
@@ -100,6 +100,10 @@ pub(crate) fn id(argument: &str, text: &str) -> Result<String, Fault> {
 const MAX_SHOWN_LINES: usize = 20;
 
 pub(crate) const DRY_RUN: &str = "A dry run: nothing was changed.\n";
+
+pub(crate) fn mode(dry_run: bool) -> WriteMode {
+    if dry_run { WriteMode::Preview } else { WriteMode::Apply }
+}
 
 /// Link to a missing page.
 #[derive(Serialize, JsonSchema)]

@@ -1,10 +1,10 @@
 //! The knowledge graph: wiki pages of five types, connected by typed edges. Needs the grant `knowledge`, or
-//! `knowledge:read` for everything except [`upsert`], [`patch`], [`index`] and their previews.
+//! `knowledge:read` for everything except [`upsert`], [`patch`] and [`index`].
 
 pub use crate::bindings::gatehouse::gate::knowledge::{
     Changes, Draft, Filters, Fit, FoundPage, Hit, IndexOptions, IndexReport, Link, Lookup, Neighbour, Page,
     PageType, PatchReport, SearchResult, Source, Statistics, TakenOver, UnknownDomain, UnknownEdge,
-    Unresolved, Written,
+    Unresolved, WriteMode, Written,
 };
 
 host_functions! {
@@ -20,22 +20,13 @@ host_functions! {
     fn neighbours(id: &str) -> Vec<Neighbour>;
 
     /// Creates or replaces pages, all or nothing.
-    fn upsert(drafts: &[Draft]) -> IndexReport;
+    fn upsert(drafts: &[Draft], mode: WriteMode) -> IndexReport;
 
     /// Changes a stored page and its wiki file. `stamp` sets the last-updated time to now.
-    fn patch(id: &str, changes: &Changes, wiki_dir: Option<&str>, stamp: bool) -> PatchReport;
+    fn patch(id: &str, changes: &Changes, wiki_dir: Option<&str>, stamp: bool, mode: WriteMode) -> PatchReport;
 
     /// Makes the stored pages of a wiki directory match its files. `None` means the host's own directory.
-    fn index(root: Option<&str>, options: &IndexOptions) -> IndexReport;
-
-    /// Previews [`upsert`].
-    fn preview_upsert(drafts: &[Draft]) -> IndexReport;
-
-    /// Previews [`patch`].
-    fn preview_patch(id: &str, changes: &Changes, wiki_dir: Option<&str>, stamp: bool) -> PatchReport;
-
-    /// Previews [`index`]: reads the directory without changing anything.
-    fn preview_index(root: Option<&str>, options: &IndexOptions) -> IndexReport;
+    fn index(root: Option<&str>, options: &IndexOptions, mode: WriteMode) -> IndexReport;
 
     /// Returns statistics of the graph.
     fn stats() -> Statistics;

@@ -2,7 +2,7 @@
 
 use gatehouse_sdk::{
     Fault, FaultKind,
-    knowledge::{PatchReport, UnknownEdge, Unresolved},
+    knowledge::{PatchReport, UnknownEdge, Unresolved, WriteMode},
     testing::Fake,
 };
 use serde_json::json;
@@ -25,7 +25,8 @@ fn report(changed: &[&str]) -> PatchReport {
 
 #[test]
 fn given_fields_are_replaced_and_others_left_alone() {
-    let host = Fake::new().patch(|id, changes, wiki_dir, stamp| {
+    let host = Fake::new().patch(|id, changes, wiki_dir, stamp, mode| {
+        assert_eq!(mode, WriteMode::Apply);
         assert_eq!((id, wiki_dir, stamp), ("Principle/A", Some("/srv/wiki"), true));
         assert_eq!((changes.overview.as_deref(), changes.content.as_deref()), (Some("new"), None));
         assert_eq!(changes.domains.as_deref(), Some(&[][..]));
@@ -74,7 +75,7 @@ Stored as related:
 
 #[test]
 fn an_edit_without_effect_is_reported_and_the_stamp_is_optional() {
-    let host = Fake::new().patch(|_, _, _, stamp| {
+    let host = Fake::new().patch(|_, _, _, stamp, _| {
         assert!(!stamp);
         Ok(PatchReport { file: None, last_updated: None, ..report(&[]) })
     });
@@ -86,8 +87,8 @@ fn an_edit_without_effect_is_reported_and_the_stamp_is_optional() {
 
 #[test]
 fn a_dry_run_previews_the_edit_and_names_the_file() {
-    let host = Fake::new().preview_patch(|id, _, _, _| {
-        assert_eq!(id, "Principle/A");
+    let host = Fake::new().patch(|id, _, _, _, mode| {
+        assert_eq!((id, mode), ("Principle/A", WriteMode::Preview));
         Ok(report(&["content"]))
     });
     let arguments = json!({"page_id": "Principle/A", "updates": {"content": "c"}, "dry_run": true});
@@ -115,7 +116,7 @@ fn bad_edits_are_refused_before_anything_is_written() {
 #[test]
 fn a_missing_page_is_the_hosts_fault() {
     let fault = || Fault::not_found("Page not found: 'Principle/A'").hint("Nearest titles: 'B'.");
-    let host = Fake::new().patch(move |_, _, _, _| Err(fault()));
+    let host = Fake::new().patch(move |_, _, _, _, _| Err(fault()));
     let answer = host.run(|| call(TOOL, json!({"page_id": "Principle/A", "updates": {"content": "c"}})));
     assert_eq!(answer.unwrap_err(), fault());
 }

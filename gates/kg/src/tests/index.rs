@@ -2,7 +2,7 @@
 
 use gatehouse_sdk::{
     FaultKind,
-    knowledge::{IndexReport, PageType, TakenOver, UnknownEdge, Unresolved, Written},
+    knowledge::{IndexReport, PageType, TakenOver, UnknownEdge, Unresolved, WriteMode, Written},
     testing::Fake,
 };
 use serde_json::json;
@@ -28,8 +28,8 @@ fn report(added: u32, unchanged: u32) -> IndexReport {
 
 #[test]
 fn a_folder_is_indexed_and_the_reply_counts() {
-    let host = Fake::new().index(|root, options| {
-        assert_eq!(root, Some("/srv/wiki"));
+    let host = Fake::new().index(|root, options, mode| {
+        assert_eq!((root, mode), (Some("/srv/wiki"), WriteMode::Apply));
         assert!(options.clear_existing && !options.accept_loss);
         assert_eq!(options.persist_path.as_deref(), Some("/srv/wiki/kg.index"));
         let link = |n: usize| Unresolved {
@@ -58,7 +58,7 @@ fn a_folder_is_indexed_and_the_reply_counts() {
 
 #[test]
 fn no_arguments_index_the_servers_own_wiki_and_no_change_says_so() {
-    let host = Fake::new().index(|root, options| {
+    let host = Fake::new().index(|root, options, _| {
         assert!(root.is_none() && !options.clear_existing && options.persist_path.is_none());
         Ok(report(0, 99))
     });
@@ -70,8 +70,8 @@ fn no_arguments_index_the_servers_own_wiki_and_no_change_says_so() {
 
 #[test]
 fn a_dry_run_previews_and_names_the_files() {
-    let host = Fake::new().preview_index(|root, _| {
-        assert_eq!(root, Some("/srv/wiki"));
+    let host = Fake::new().index(|root, _, mode| {
+        assert_eq!((root, mode), (Some("/srv/wiki"), WriteMode::Preview));
         Ok(report(3, 0))
     });
     let arguments = json!({"wiki_dir": "/srv/wiki", "persist_path": "/srv/wiki/kg.index", "dry_run": true});
@@ -85,7 +85,8 @@ fn a_dry_run_previews_and_names_the_files() {
     );
 
     let file = "/srv/wiki/heuristics/X.md";
-    let host = Fake::new().preview_upsert(move |_| {
+    let host = Fake::new().upsert(move |_, mode| {
+        assert_eq!(mode, WriteMode::Preview);
         let written = Written { page: "Heuristic/X".into(), file: Some(file.into()) };
         Ok(IndexReport { written: vec![written], ..report(1, 0) })
     });
@@ -96,7 +97,8 @@ fn a_dry_run_previews_and_names_the_files() {
 
 #[test]
 fn a_page_is_written_as_it_is_given() {
-    let host = Fake::new().upsert(|drafts| {
+    let host = Fake::new().upsert(|drafts, mode| {
+        assert_eq!(mode, WriteMode::Apply);
         let [draft] = drafts else { panic!("one draft") };
         assert_eq!((draft.title.as_str(), draft.page_type), ("Log_Flush", PageType::Heuristic));
         assert_eq!(draft.domains, ["Storage"]);
@@ -133,7 +135,7 @@ fn a_page_is_written_as_it_is_given() {
 #[test]
 fn a_page_without_a_file_says_so() {
     let written = || vec![Written { page: "Principle/A".into(), file: None }];
-    let host = Fake::new().upsert(move |_| Ok(IndexReport { written: written(), ..report(1, 0) }));
+    let host = Fake::new().upsert(move |_, _| Ok(IndexReport { written: written(), ..report(1, 0) }));
     let page = json!({"page_title": "A", "page_type": "principle", "overview": "", "content": ""});
     let reply = host.run(|| call(TOOL, json!({ "page_data": page }))).unwrap();
     assert!(reply.text().contains("**File:** none; the page is only in the store"), "{}", reply.text());
@@ -141,7 +143,7 @@ fn a_page_without_a_file_says_so() {
 
 #[test]
 fn removing_unrecoverable_pages_requires_confirmation() {
-    let host = Fake::new().index(|_, options| {
+    let host = Fake::new().index(|_, options, _| {
         assert!(options.clear_existing && options.accept_loss);
         Ok(report(1, 0))
     });
@@ -152,7 +154,7 @@ fn removing_unrecoverable_pages_requires_confirmation() {
 
 #[test]
 fn taken_over_pages_and_unknown_edges_are_reported() {
-    let host = Fake::new().index(|_, _| {
+    let host = Fake::new().index(|_, _, _| {
         let taken = TakenOver {
             from: Some("/srv/old".into()),
             pages: (0..7).map(|i| format!("Principle/P{i}")).collect(),

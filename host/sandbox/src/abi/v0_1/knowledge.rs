@@ -4,10 +4,7 @@
 use gatehouse_core::{
     capability::{AccessLevel, Capability},
     outcome,
-    ports::{
-        KnowledgeGraph,
-        knowledge::{self as core, WriteMode},
-    },
+    ports::{KnowledgeGraph, knowledge as core},
 };
 
 use super::gatehouse::gate::{knowledge as wit, types::Fault};
@@ -17,34 +14,6 @@ const MAX_HITS: u32 = 100;
 
 fn engine(state: &State, access: AccessLevel) -> Result<&dyn KnowledgeGraph, outcome::Fault> {
     state.capabilities.granted(Capability::Knowledge, access)?.facts.ports.knowledge.port()
-}
-
-async fn edit(
-    state: &mut State,
-    id: &str,
-    changes: wit::Changes,
-    wiki_dir: Option<String>,
-    stamp: bool,
-    mode: WriteMode,
-) -> Result<wit::PatchReport, Fault> {
-    let (engine, wiki_dir) = (engine(state, AccessLevel::Full)?, wiki_dir.map(Into::into));
-    Ok(engine.edit(id, changes.into(), wiki_dir, stamp, mode).await?.into())
-}
-
-async fn index_wiki(
-    state: &mut State,
-    root: Option<String>,
-    options: wit::IndexOptions,
-    mode: WriteMode,
-) -> Result<wit::IndexReport, Fault> {
-    let granted = state.capabilities.granted(Capability::Knowledge, AccessLevel::Full)?;
-    let progress = |done, total| {
-        if let Some(sink) = &granted.call.context.progress {
-            sink.report(done as f64, Some(total as f64), None);
-        }
-    };
-    let engine = granted.facts.ports.knowledge.port()?;
-    Ok(engine.index_wiki(root.map(Into::into), options.into(), &progress, mode).await?.into())
 }
 
 impl wit::Host for State {
@@ -66,8 +35,12 @@ impl wit::Host for State {
         Ok(into(engine(self, AccessLevel::Read)?.neighbors(&id).await?))
     }
 
-    async fn upsert(&mut self, drafts: Vec<wit::Draft>) -> Result<wit::IndexReport, Fault> {
-        Ok(engine(self, AccessLevel::Full)?.write(into(drafts), WriteMode::Apply).await?.into())
+    async fn upsert(
+        &mut self,
+        drafts: Vec<wit::Draft>,
+        mode: wit::WriteMode,
+    ) -> Result<wit::IndexReport, Fault> {
+        Ok(engine(self, AccessLevel::Full)?.write(into(drafts), mode.into()).await?.into())
     }
 
     async fn patch(
@@ -76,38 +49,26 @@ impl wit::Host for State {
         changes: wit::Changes,
         wiki_dir: Option<String>,
         stamp: bool,
+        mode: wit::WriteMode,
     ) -> Result<wit::PatchReport, Fault> {
-        edit(self, &id, changes, wiki_dir, stamp, WriteMode::Apply).await
+        let (engine, wiki_dir) = (engine(self, AccessLevel::Full)?, wiki_dir.map(Into::into));
+        Ok(engine.edit(&id, changes.into(), wiki_dir, stamp, mode.into()).await?.into())
     }
 
     async fn index(
         &mut self,
         root: Option<String>,
         options: wit::IndexOptions,
+        mode: wit::WriteMode,
     ) -> Result<wit::IndexReport, Fault> {
-        index_wiki(self, root, options, WriteMode::Apply).await
-    }
-
-    async fn preview_upsert(&mut self, drafts: Vec<wit::Draft>) -> Result<wit::IndexReport, Fault> {
-        Ok(engine(self, AccessLevel::Full)?.write(into(drafts), WriteMode::Preview).await?.into())
-    }
-
-    async fn preview_patch(
-        &mut self,
-        id: String,
-        changes: wit::Changes,
-        wiki_dir: Option<String>,
-        stamp: bool,
-    ) -> Result<wit::PatchReport, Fault> {
-        edit(self, &id, changes, wiki_dir, stamp, WriteMode::Preview).await
-    }
-
-    async fn preview_index(
-        &mut self,
-        root: Option<String>,
-        options: wit::IndexOptions,
-    ) -> Result<wit::IndexReport, Fault> {
-        index_wiki(self, root, options, WriteMode::Preview).await
+        let granted = self.capabilities.granted(Capability::Knowledge, AccessLevel::Full)?;
+        let progress = |done, total| {
+            if let Some(sink) = &granted.call.context.progress {
+                sink.report(done as f64, Some(total as f64), None);
+            }
+        };
+        let engine = granted.facts.ports.knowledge.port()?;
+        Ok(engine.index_wiki(root.map(Into::into), options.into(), &progress, mode.into()).await?.into())
     }
 
     async fn stats(&mut self) -> Result<wit::Statistics, Fault> {
@@ -119,6 +80,7 @@ enums! {
     core::PageType => wit::PageType { Workflow, Principle, Implementation, Environment, Heuristic }
     wit::PageType => core::PageType { Workflow, Principle, Implementation, Environment, Heuristic }
     core::MatchQuality => wit::Fit { Names, Good, Weak, Nothing }
+    wit::WriteMode => core::WriteMode { Apply, Preview }
 }
 
 records! {
