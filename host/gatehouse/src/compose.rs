@@ -19,7 +19,7 @@ use gatehouse_core::{
 };
 use gatehouse_models::{ConfiguredModels, LocalModels, MissingModels};
 use gatehouse_sandbox::{self as sandbox, Ports, Sandbox};
-use gatehouse_stores::{SqliteAudit, SqliteKeys, SqliteKv, SqliteLedger, ToolCatalogStore};
+use gatehouse_stores::{KvTables, SqliteAudit, SqliteKeys, SqliteLedger, ToolCatalogStore};
 use gatehouse_text::{BpeTokenCounter, Extractor, LocalEmbedder};
 use gatehouse_wire::{
     login::Logins,
@@ -94,7 +94,7 @@ pub(crate) struct HostStores {
     pub(crate) knowledge: Arc<LazyGraph>,
     pub(crate) documents: Arc<LazyLibrary>,
     pub(crate) artifacts: Arc<LazyWorkspace>,
-    kv: Arc<SqliteKv>,
+    kv: Arc<KvTables>,
     keys: Arc<SqliteKeys>,
     pub(crate) servers: Arc<HostServers>,
     pub(crate) tools: Arc<ToolCatalogStore>,
@@ -167,7 +167,7 @@ impl Composition {
             knowledge: LazyPort::new("the knowledge graph is", &config, &embedder, stores::tool_knowledge),
             documents: LazyPort::new("the document repositories are", &config, &embedder, stores::documents),
             artifacts: LazyPort::new("the artifacts are", &config, &embedder, stores::artifacts),
-            kv: Arc::new(SqliteKv::new(config.state.join("kv.db"), Arc::clone(&clock))),
+            kv: Arc::new(KvTables::sqlite(config.state.join("kv.db"), Arc::clone(&clock))),
             keys: Arc::new(keys(&config)),
             servers: Arc::new(servers),
             tools,

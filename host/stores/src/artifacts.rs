@@ -9,10 +9,17 @@
 pub(crate) mod blocks;
 pub(crate) mod engine;
 mod pointer;
+mod read;
 pub(crate) mod row;
+pub(crate) mod schema;
 mod search;
 mod stored_reply;
 mod subject;
+pub(crate) mod tables;
+#[cfg(feature = "postgres")]
+mod terms;
+mod words;
+mod write;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -32,27 +39,25 @@ use gatehouse_core::{
 use tokio::{task::JoinHandle, time::sleep};
 
 use self::{
-    engine::{ArtifactEngine, ArtifactSpan, NewArtifact, OwnerScope, PackedText},
+    engine::{ArtifactSpan, NewArtifact, OwnerScope, PackedText},
     row::ArtifactRow,
     search::SummaryTexts,
-    subject::SUBJECT_SOURCE_BYTES,
+    tables::{ArtifactTables, TEXTS},
 };
 #[cfg(feature = "chroma")]
 use crate::chroma::{ChromaConfig, ChromaVectors};
 #[cfg(feature = "postgres")]
-use crate::postgres::{PostgresConfig, artifacts::PostgresArtifacts};
+use crate::postgres::{self, PostgresConfig, PostgresServer, ServerTables};
 use crate::{
     embedding::{EmbeddingTask, VectorStore},
     engine::StoreHealth,
-    sqlite::artifacts::SqliteArtifacts,
+    sql::{Database, Session, Turn},
+    sqlite::{DatabaseProfile, SqliteDatabase, copy::DataFile},
     worker::run_blocking,
 };
 
 /// Maximum number of artifacts that one list or search returns.
 const MAX_RESULTS: usize = 100;
-
-/// Artifacts of older versions that one round of [`ArtifactStore::index_older`] indexes.
-const INDEXED_AT_ONCE: usize = 100;
 
 #[derive(Debug, Clone)]
 pub struct ArtifactLimits {
@@ -79,7 +84,7 @@ impl ArtifactLimits {
 
 /// Artifact service on a storage engine.
 pub struct ArtifactStore {
-    engine: Arc<dyn ArtifactEngine>,
+    tables: Arc<ArtifactTables>,
     /// `None` if the engine has the vectors.
     #[cfg(feature = "chroma")]
     chroma: Option<Arc<ChromaVectors>>,
@@ -102,7 +107,8 @@ impl ArtifactStore {
         clock: Arc<dyn Clock>,
         embedder: Option<Arc<dyn Embedder>>,
     ) -> Self {
-        Self::with_engine(Arc::new(SqliteArtifacts::new(database)), limits, clock, embedder)
+        let db = SqliteDatabase::with_profile(DataFile::Artifacts, database, DatabaseProfile::Temporary);
+        Self::new(Database::Sqlite(Arc::new(db)), limits, clock, embedder)
     }
 
     /// Creates a store on a PostgreSQL server, which several hosts can share. The first call connects.
@@ -113,18 +119,21 @@ impl ArtifactStore {
         clock: Arc<dyn Clock>,
         embedder: Option<Arc<dyn Embedder>>,
     ) -> Self {
-        Self::with_engine(Arc::new(PostgresArtifacts::new(server)), limits, clock, embedder)
+        let tables = ServerTables::Own(postgres::ARTIFACTS);
+        let server = PostgresServer::new("artifact store 'postgres'", server, tables);
+        Self::new(Database::Postgres(server), limits, clock, embedder)
     }
 
-    pub(crate) fn with_engine(
-        engine: Arc<dyn ArtifactEngine>,
+    fn new(
+        db: Database,
         limits: ArtifactLimits,
         clock: Arc<dyn Clock>,
         embedder: Option<Arc<dyn Embedder>>,
     ) -> Self {
+        let tables = Arc::new(ArtifactTables::new(db));
         Self {
-            embedding: embedding(embedder.clone(), engine.vectors(), &engine),
-            engine,
+            embedding: embedding(embedder.clone(), tables.vectors(), &tables),
+            tables,
             #[cfg(feature = "chroma")]
             chroma: None,
             embedder,
@@ -145,8 +154,8 @@ impl ArtifactStore {
     #[cfg(feature = "chroma")]
     #[must_use]
     pub fn with_chroma(self, config: ChromaConfig) -> Self {
-        let chroma = Arc::new(ChromaVectors::new(Arc::clone(&self.engine), config));
-        let embedding = embedding(self.embedder.clone(), Arc::clone(&chroma) as _, &self.engine);
+        let chroma = Arc::new(ChromaVectors::new(Arc::clone(&self.tables), config));
+        let embedding = embedding(self.embedder.clone(), Arc::clone(&chroma) as _, &self.tables);
         Self { chroma: Some(chroma), embedding, ..self }
     }
 
@@ -157,14 +166,16 @@ impl ArtifactStore {
         if let (Some(chroma), Some(model)) = (&self.chroma, &model) {
             return Ok(self.embedding.add_health(chroma.health(model).await?));
         }
-        Ok(self.embedding.add_health(self.engine.health(model.as_ref()).await?))
+        Ok(self.embedding.add_health(self.tables.health(model.as_ref()).await?))
     }
 
     /// Deletes expired artifacts, frees their disk space and returns their number. Does not create a missing database.
     pub async fn sweep(&self) -> Result<u64, Fault> {
         let mut swept = 0;
         loop {
-            match self.engine.sweep(self.now()).await? {
+            let now = self.now();
+            let sweep = async move |db: Session<'_>| write::sweep(db, now).await;
+            match self.tables.db.write_existing(&[Turn::Alone(TEXTS)], sweep).await? {
                 0 => break,
                 some => swept += some,
             }
@@ -179,64 +190,54 @@ impl ArtifactStore {
             chroma.sweep().await?;
         }
         if swept > 0 {
-            self.engine.reclaim_space().await?;
+            self.reclaim_space().await?;
         }
         Ok(swept)
     }
 
-    /// Adds the subject to artifacts that an older version stored, so that searches find them as they find new ones.
-    async fn index_older(&self) -> Result<(), Fault> {
-        let beginning = TextRange { offset: 0, count: SUBJECT_SOURCE_BYTES as u64 };
-        loop {
-            let older = self.engine.without_subject(self.now(), INDEXED_AT_ONCE).await?;
-            if older.is_empty() {
-                return Ok(());
-            }
-            for (owner, id) in older {
-                let scope = OwnerScope { owner, now: self.now() };
-                let text = match self.part(&scope, &id, &ArtifactPart::Characters(beginning)).await {
-                    Ok(part) => part.text,
-                    Err(fault) if fault.retryable => return Err(fault),
-                    // A damaged text is reported when it is read.
-                    Err(_) => String::new(),
-                };
-                let edit = Box::new(move |row: &mut ArtifactRow| {
-                    row.set_subject(&text);
-                    Ok(())
-                });
-                self.engine.change(&scope, &id, edit).await?;
-            }
-            self.embedding.wake();
-        }
-    }
-
     /// Returns the number and bytes of an owner's artifacts.
     pub async fn holding(&self, owner: &Principal) -> Result<(u64, u64), Fault> {
-        let held = self.engine.holding(&self.owner_scope(owner)).await?;
+        let scope = self.owner_scope(owner);
+        let work = async move |db: Session<'_>| read::live_holding(db, &scope).await;
+        let held = self.tables.db.read_existing(work).await?;
         Ok((held.artifacts, held.bytes))
     }
 
     /// Returns the names of all named principals that hold artifacts.
     pub async fn owners(&self) -> Result<Vec<String>, Fault> {
-        let owners = self.engine.owners().await?.into_iter();
+        let owners =
+            self.tables.db.read_existing(async |db: Session<'_>| read::holdings(db).await).await?.into_iter();
         Ok(owners.filter_map(|(owner, _)| owner.strip_prefix("named:").map(str::to_owned)).collect())
     }
 
     /// Deletes all artifacts of an owner, frees their disk space and returns their number.
     pub async fn erase(&self, owner: &Principal) -> Result<u64, Fault> {
-        let erased = self.engine.erase(&self.owner_scope(owner).owner).await?;
+        let owner = self.owner_scope(owner).owner;
+        let erase = async move |db: Session<'_>| write::erase(db, &owner).await;
+        let erased = self.tables.db.write_existing(&[Turn::Alone(TEXTS)], erase).await?;
         #[cfg(feature = "chroma")]
         if let Some(chroma) = self.chroma.as_ref().filter(|_| erased > 0) {
             chroma.note_deletion(true);
             chroma.sweep().await?;
         }
         if erased > 0 {
-            self.engine.reclaim_space().await?;
+            self.reclaim_space().await?;
         }
         Ok(erased)
     }
 
-    async fn part(&self, scope: &OwnerScope, id: &str, part: &ArtifactPart) -> Result<ArtifactSlice, Fault> {
+    async fn reclaim_space(&self) -> Result<(), Fault> {
+        self.tables.db.write(&[], async |db: Session<'_>| words::optimize(db).await).await?;
+        self.tables.db.reclaim_space().await
+    }
+
+    async fn stored(&self, scope: OwnerScope, id: &str, span: ArtifactSpan) -> Result<PackedText, Fault> {
+        let stored_id = id.to_owned();
+        let work = async move |db: Session<'_>| read::text(db, &scope, &stored_id, span).await;
+        self.tables.db.read(work).await?.ok_or_else(|| unknown_artifact(id))
+    }
+
+    async fn part(&self, scope: OwnerScope, id: &str, part: &ArtifactPart) -> Result<ArtifactSlice, Fault> {
         let number = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         let range =
             |range: &TextRange| (number(range.offset), number(range.offset.saturating_add(range.count)));
@@ -246,7 +247,7 @@ impl ArtifactStore {
             ArtifactPart::Characters(part) => (ArtifactSpan::Characters(range(part).0, range(part).1), None),
             ArtifactPart::Lines(part) => (ArtifactSpan::Lines(range(part).0, range(part).1), None),
         };
-        let stored = self.engine.read(scope, id, span).await?.ok_or_else(|| unknown_artifact(id))?;
+        let stored = self.stored(scope, id, span).await?;
         let row_reader = self.row_reader;
         run_blocking(move || stored.slice(span, pointer, row_reader)).await
     }
@@ -259,7 +260,7 @@ impl ArtifactStore {
     /// Closes the store permanently and checkpoints a database file.
     pub async fn close(&self) {
         self.embedding.stop();
-        self.engine.close().await;
+        self.tables.db.close().await;
     }
 
     fn now(&self) -> i64 {
@@ -289,27 +290,26 @@ impl ArtifactService for ArtifactStore {
             Ok((text, row))
         };
         let (text, row) = run_blocking(work).await?;
-        let artifact = self.engine.put(NewArtifact { scope, text, row, owner_limit }, &self.limits).await?;
+        let artifact = self.tables.put(NewArtifact { scope, text, row, owner_limit }, &self.limits).await?;
         self.embedding.wake();
         Ok(artifact)
     }
 
     async fn owner_bytes(&self, owner: &Principal) -> Result<u64, Fault> {
-        Ok(self.engine.holding(&self.owner_scope(owner)).await?.bytes)
+        Ok(self.holding(owner).await?.1)
     }
 
     async fn info(&self, owner: &Principal, ids: &[String]) -> Result<Vec<Option<Artifact>>, Fault> {
-        self.engine.info(&self.owner_scope(owner), ids).await
+        let (scope, ids) = (self.owner_scope(owner), ids.to_vec());
+        self.tables.db.read(async move |db: Session<'_>| read::info(db, &scope, &ids).await).await
     }
 
     async fn read(&self, owner: &Principal, id: &str, part: &ArtifactPart) -> Result<ArtifactSlice, Fault> {
-        self.part(&self.owner_scope(owner), id, part).await
+        self.part(self.owner_scope(owner), id, part).await
     }
 
     async fn view(&self, owner: &Principal, id: &str) -> Result<ReplyView<'static>, Fault> {
-        let scope = self.owner_scope(owner);
-        let stored =
-            self.engine.read(&scope, id, ArtifactSpan::Whole).await?.ok_or_else(|| unknown_artifact(id))?;
+        let stored = self.stored(self.owner_scope(owner), id, ArtifactSpan::Whole).await?;
         run_blocking(move || stored.view()).await
     }
 
@@ -320,7 +320,9 @@ impl ArtifactService for ArtifactStore {
         limit: usize,
     ) -> Result<Vec<Artifact>, Fault> {
         let filter = ArtifactFilter { tags: filter.tags.clone(), words: filter.words.to_lowercase() };
-        self.engine.recent(&self.owner_scope(owner), &filter, limit.clamp(1, MAX_RESULTS)).await
+        let (scope, limit) = (self.owner_scope(owner), limit.clamp(1, MAX_RESULTS));
+        let work = async move |db: Session<'_>| read::recent(db, &scope, &filter, limit).await;
+        self.tables.db.read(work).await
     }
 
     async fn search(&self, owner: &Principal, query: &str, limit: usize) -> Result<Vec<ArtifactHit>, Fault> {
@@ -328,16 +330,18 @@ impl ArtifactService for ArtifactStore {
     }
 
     async fn change(&self, owner: &Principal, id: &str, changes: ArtifactChanges) -> Result<Artifact, Fault> {
-        let scope = self.owner_scope(owner);
-        let now = scope.now;
-        let edit = Box::new(move |row: &mut ArtifactRow| row.change(changes, now));
-        let changed = self.engine.change(&scope, id, edit).await?.ok_or_else(|| unknown_artifact(id))?;
+        let (scope, stored_id) = (self.owner_scope(owner), id.to_owned());
+        let work = async move |db: Session<'_>| write::change(db, &scope, &stored_id, changes).await;
+        let changed = self.tables.db.write(&[Turn::Shared(TEXTS)], work).await?;
+        let changed = changed.ok_or_else(|| unknown_artifact(id))?;
         self.embedding.wake();
         Ok(changed)
     }
 
     async fn delete(&self, owner: &Principal, id: &str) -> Result<bool, Fault> {
-        let deleted = self.engine.delete(&self.owner_scope(owner), id).await?;
+        let (scope, id) = (self.owner_scope(owner), id.to_owned());
+        let work = async move |db: Session<'_>| write::delete(db, &scope, &id).await;
+        let deleted = self.tables.db.write(&[Turn::Alone(TEXTS)], work).await?;
         #[cfg(feature = "chroma")]
         self.chroma.iter().for_each(|chroma| chroma.note_deletion(deleted));
         Ok(deleted)
@@ -348,13 +352,11 @@ impl ArtifactService for ArtifactStore {
 pub struct Sweeper(JoinHandle<()>);
 
 impl ArtifactStore {
-    /// Deletes expired artifacts now and after each `pause`, and indexes those of older versions. Must be called inside
-    /// a Tokio runtime.
+    /// Deletes expired artifacts now and after each `pause`. Must be called inside a Tokio runtime.
     #[must_use = "the task ends when its handle is dropped"]
     pub fn start_sweeping(self: &Arc<Self>, pause: Duration) -> Sweeper {
         let store = Arc::clone(self);
         Sweeper(tokio::spawn(async move {
-            let mut indexed = false;
             loop {
                 match store.sweep().await {
                     Ok(0) => {}
@@ -362,13 +364,6 @@ impl ArtifactStore {
                         tracing::debug!(swept, "deleted expired artifacts")
                     }
                     Err(fault) => tracing::warn!("cannot delete expired artifacts: {}", fault.message),
-                }
-                // Subjects need space that expired artifacts may have had.
-                if !indexed {
-                    match store.index_older().await {
-                        Ok(()) => indexed = true,
-                        Err(fault) => tracing::warn!("cannot index older artifacts yet: {}", fault.message),
-                    }
                 }
                 sleep(pause).await;
             }
@@ -385,9 +380,9 @@ impl Drop for Sweeper {
 fn embedding(
     embedder: Option<Arc<dyn Embedder>>,
     vectors: Arc<dyn VectorStore>,
-    engine: &Arc<dyn ArtifactEngine>,
+    tables: &Arc<ArtifactTables>,
 ) -> EmbeddingTask {
-    EmbeddingTask::new(embedder, vectors, Arc::new(SummaryTexts(Arc::clone(engine))))
+    EmbeddingTask::new(embedder, vectors, Arc::new(SummaryTexts(Arc::clone(tables))))
 }
 
 /// Returns the same fault for an unknown, expired or foreign id, so that it does not disclose foreign artifacts.

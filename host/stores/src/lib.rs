@@ -1,8 +1,8 @@
 //! Databases: the knowledge graph, documents, artifacts, the tool catalog, key-value data of gates, the call ledger,
 //! API keys and the audit.
 //!
-//! `knowledge`, `documents` and `artifacts` implement ports of `gatehouse-core` on any engine; `sqlite`, `postgres`,
-//! `weaviate_neo4j` and `chroma` are the engines. `embedding` computes vectors in the background, and `wiki` parses
+//! `knowledge`, `documents`, `artifacts` and `kv` implement ports of `gatehouse-core` on any engine, the last two with
+//! the statements of `sql`. `sqlite`, `postgres`, `weaviate_neo4j` and `chroma` are the engines. `embedding` computes vectors in the background, and `wiki` parses
 //! pages and finds their files. The crate knows no protocols, sandboxes or models.
 
 mod artifacts;
@@ -14,11 +14,13 @@ mod engine;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 mod knowledge;
+mod kv;
 mod nearest;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(any(feature = "chroma", feature = "weaviate-neo4j"))]
 mod remote;
+mod sql;
 mod sqlite;
 mod tools;
 #[cfg(feature = "weaviate-neo4j")]
@@ -32,13 +34,13 @@ pub use chroma::ChromaConfig;
 pub use documents::DocumentLibrary;
 pub use engine::{EmbeddingHealth, StoreHealth};
 pub use knowledge::{KnowledgeConfig, LinkedPage, WikiKnowledge};
+pub use kv::KvTables;
 #[cfg(feature = "postgres")]
 pub use postgres::{DocumentTables, PostgresConfig, PostgresDocumentsConfig, PostgresTimeouts};
 pub use sqlite::{
     audit::{AuditFilter, AuditRecord, BrokenEntry, ChainReport, KnownPrincipal, QuotaRefusals, SqliteAudit},
     copy::{DataFile, check, check_all, copy},
     keys::SqliteKeys,
-    kv::SqliteKv,
     ledger::{LedgerHealth, SqliteLedger},
     lock::DatabaseLock,
 };

@@ -1,20 +1,16 @@
-//! The interface of an artifact engine. Callers compress texts, renew rows and rank results.
+//! Values that the tables of artifacts take and return.
 
-use std::{ops::Range, sync::Arc};
+use std::ops::Range;
 
-use async_trait::async_trait;
 use gatehouse_core::{
     hash::sha256_hex,
     outcome::Fault,
-    ports::artifacts::{Artifact, ArtifactFilter},
+    ports::artifacts::Artifact,
     search::{ScoredCandidate, SearchQuery},
 };
 
-use super::{ArtifactLimits, blocks::TextBlock, row::ArtifactRow};
-use crate::{
-    embedding::{VectorModel, VectorStore},
-    engine::{QueryVector, StoreHealth},
-};
+use super::{blocks::TextBlock, row::ArtifactRow};
+use crate::engine::QueryVector;
 
 pub(crate) const ARTIFACTS: &str = "artifact";
 
@@ -180,79 +176,6 @@ pub(crate) struct ArtifactCandidates {
     pub(crate) without_vector: usize,
     /// Reason that the engine searched by words only.
     pub(crate) words_only_reason: Option<String>,
-}
-
-/// Change of a row inside the engine's transaction.
-pub(crate) type RowEdit = Box<dyn FnOnce(&mut ArtifactRow) -> Result<(), Fault> + Send>;
-
-/// A store of artifacts. No method returns expired artifacts. Faults are `unavailable` and name the engine and its
-/// address.
-#[async_trait]
-pub(crate) trait ArtifactEngine: Send + Sync {
-    /// Stores a text once for all owners. If the owner already has it, [renews](ArtifactRow::renew) the row. If the
-    /// cap would be exceeded, deletes expired artifacts, and then artifacts of the owner that holds the most, unless
-    /// that is this one.
-    ///
-    /// # Errors
-    /// `exhausted` if the text still does not fit, if the owner's limit is reached, or the disk is full.
-    async fn put(&self, new: NewArtifact, limits: &ArtifactLimits) -> Result<Artifact, Fault>;
-
-    async fn info(&self, scope: &OwnerScope, ids: &[String]) -> Result<Vec<Option<Artifact>>, Fault>;
-
-    async fn read(
-        &self,
-        scope: &OwnerScope,
-        id: &str,
-        span: ArtifactSpan,
-    ) -> Result<Option<PackedText>, Fault>;
-
-    /// Returns matching artifacts, newest first. The filter's words are lowercase and compare with
-    /// [`ArtifactRow::words`].
-    async fn recent(
-        &self,
-        scope: &OwnerScope,
-        filter: &ArtifactFilter,
-        limit: usize,
-    ) -> Result<Vec<Artifact>, Fault>;
-
-    async fn candidates(&self, question: &Arc<ArtifactQuestion>) -> Result<ArtifactCandidates, Fault>;
-
-    /// Returns the owner and id of up to `limit` artifacts without a subject that exist at `now`. Does not create a
-    /// database.
-    async fn without_subject(&self, now: i64, limit: usize) -> Result<Vec<(String, String)>, Fault>;
-
-    /// Changes the row of an artifact. `None` if it does not exist. A new summary or subject loses its vectors.
-    async fn change(&self, scope: &OwnerScope, id: &str, edit: RowEdit) -> Result<Option<Artifact>, Fault>;
-
-    async fn delete(&self, scope: &OwnerScope, id: &str) -> Result<bool, Fault>;
-
-    /// Deletes some expired artifacts and returns their number. Does not create a database.
-    async fn sweep(&self, now: i64) -> Result<u64, Fault>;
-
-    /// Returns what an owner holds at `now`. Does not create a database.
-    async fn holding(&self, scope: &OwnerScope) -> Result<OwnerHolding, Fault>;
-
-    /// Deletes all artifacts of an owner and returns their number. Does not create a database.
-    async fn erase(&self, owner: &str) -> Result<u64, Fault>;
-
-    /// Returns all owners with what they hold. Does not create a database.
-    async fn owners(&self) -> Result<Vec<(String, OwnerHolding)>, Fault>;
-
-    async fn reclaim_space(&self) -> Result<(), Fault> {
-        Ok(())
-    }
-
-    /// Returns the text to embed for each item key. `None` if the artifact is gone.
-    async fn texts_to_embed(&self, keys: &[String]) -> Result<Vec<Option<String>>, Fault>;
-
-    /// Returns the unique id of this store, which is created with it.
-    async fn identity(&self) -> Result<String, Fault>;
-
-    fn vectors(&self) -> Arc<dyn VectorStore>;
-
-    async fn health(&self, model: Option<&VectorModel>) -> Result<StoreHealth, Fault>;
-
-    async fn close(&self) {}
 }
 
 #[cfg(test)]

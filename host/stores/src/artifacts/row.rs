@@ -27,8 +27,8 @@ pub(crate) struct ArtifactRow {
     pub(crate) source: Option<String>,
     pub(crate) preset: String,
     pub(crate) summary: Option<String>,
-    /// What the text is about. `None` if an older version stored the artifact.
-    pub(crate) subject: Option<String>,
+    /// What the text is about. Empty if its beginning has no words.
+    pub(crate) subject: String,
     /// Sorted and without duplicates.
     pub(crate) tags: Vec<String>,
     /// Time of the first `put`, in Unix milliseconds.
@@ -50,14 +50,13 @@ impl ArtifactRow {
             source: source.map(|source| label("source name", source)).transpose()?,
             preset: label("preset name", preset)?,
             summary: None,
-            subject: None,
+            subject: without_nul(subject(data.as_deref().unwrap_or(&text))),
             tags: Vec::new(),
             created: now,
             expires: Some(now.saturating_add(ttl)),
             ttl,
         };
         row.set_summary(summary)?;
-        row.set_subject(data.as_deref().unwrap_or(&text));
         row.tag(tags)?;
         Ok(row)
     }
@@ -80,7 +79,7 @@ impl ArtifactRow {
         newer(&mut self.tool, &new.tool);
         newer(&mut self.source, &new.source);
         newer(&mut self.summary, &new.summary);
-        newer(&mut self.subject, &new.subject);
+        self.subject.clone_from(&new.subject);
         self.ttl = new.ttl;
         self.expires = self.expires.and(new.expires);
         self.tag(new.tags.clone())
@@ -101,11 +100,6 @@ impl ArtifactRow {
         let Some(summary) = summary else { return Ok(()) };
         self.summary = Some(bounded("summary", summary, MAX_SUMMARY)?);
         Ok(())
-    }
-
-    /// Sets the subject from the text or its beginning.
-    pub(super) fn set_subject(&mut self, text: &str) {
-        self.subject = Some(without_nul(subject(text)));
     }
 
     fn tag(&mut self, tags: Vec<String>) -> Result<(), Fault> {
@@ -145,22 +139,20 @@ impl ArtifactRow {
 
     /// Returns the text that the word index has next to the heading.
     pub(crate) fn body(&self) -> String {
-        [&self.summary, &self.subject]
-            .into_iter()
-            .flatten()
-            .map(String::as_str)
-            .collect::<Vec<_>>()
-            .join("\n")
+        match &self.summary {
+            Some(summary) => format!("{summary}\n{}", self.subject),
+            None => self.subject.clone(),
+        }
     }
 
     /// Returns the text to embed. `None` if there is neither summary nor subject.
     pub(crate) fn text_to_embed(&self) -> Option<String> {
-        let (summary, subject) = (self.summary.as_deref(), self.subject.as_deref().unwrap_or_default());
-        if summary.is_none() && subject.is_empty() {
+        let summary = self.summary.as_deref();
+        if summary.is_none() && self.subject.is_empty() {
             return None;
         }
         let tool = self.tool.as_deref().unwrap_or_default();
-        Some(embedded_text(tool, summary.unwrap_or_default(), &self.tags, subject))
+        Some(embedded_text(tool, summary.unwrap_or_default(), &self.tags, &self.subject))
     }
 
     /// Returns 32 hexadecimal digits that identify the text to embed.
@@ -179,10 +171,10 @@ pub(crate) fn split_tags(tags: &str) -> Vec<String> {
     tags.split('\n').filter(|tag| !tag.is_empty()).map(str::to_owned).collect()
 }
 
-/// A stored artifact. `O` identifies its owner.
-pub(crate) struct StoredArtifact<O> {
+/// A stored artifact.
+pub(crate) struct StoredArtifact {
     pub(crate) number: i64,
-    pub(crate) owner: O,
+    pub(crate) owner: String,
     /// Number of its text.
     pub(crate) text: i64,
     pub(crate) size: i64,
@@ -190,7 +182,7 @@ pub(crate) struct StoredArtifact<O> {
     pub(crate) row: ArtifactRow,
 }
 
-impl<O> StoredArtifact<O> {
+impl StoredArtifact {
     pub(crate) fn is_expired(&self, now: i64) -> bool {
         self.row.expires.is_some_and(|expires| expires <= now)
     }

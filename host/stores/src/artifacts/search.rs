@@ -11,7 +11,8 @@ use gatehouse_core::{
 
 use super::{
     ArtifactStore,
-    engine::{ArtifactEngine, ArtifactQuestion, OwnerScope},
+    engine::{ArtifactQuestion, OwnerScope},
+    tables::ArtifactTables,
 };
 use crate::embedding::TextSource;
 
@@ -32,7 +33,7 @@ impl ArtifactStore {
         let question = ArtifactQuestion { scope, query, vector, near: Vec::new(), limit, pool };
         #[cfg(feature = "chroma")]
         let question = self.with_chroma_results(question).await;
-        let result = self.engine.candidates(&Arc::new(question)).await?;
+        let result = self.tables.candidates(question).await?;
         if let Some(reason) = result.words_only_reason {
             tracing::warn!("searched artifacts by words only: {reason}");
         }
@@ -72,7 +73,7 @@ impl ArtifactStore {
 }
 
 /// Texts to embed, of summaries and subjects.
-pub(super) struct SummaryTexts(pub(super) Arc<dyn ArtifactEngine>);
+pub(super) struct SummaryTexts(pub(super) Arc<ArtifactTables>);
 
 #[async_trait]
 impl TextSource for SummaryTexts {

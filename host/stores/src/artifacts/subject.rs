@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 /// Bytes at the beginning of a text that are read.
-pub(super) const SUBJECT_SOURCE_BYTES: usize = 64 << 10;
+const SUBJECT_SOURCE_BYTES: usize = 64 << 10;
 
 /// Maximum bytes of a subject.
 const MAX_SUBJECT: usize = 2_000;

@@ -15,7 +15,10 @@ use serde_json::{Value, json};
 
 use super::{ChromaClient, ChromaConfig, VectorMatch};
 use crate::{
-    artifacts::engine::{ArtifactEngine, ArtifactQuestion, NearestItem, item_prefix},
+    artifacts::{
+        engine::{ArtifactQuestion, NearestItem, item_prefix},
+        tables::ArtifactTables,
+    },
     embedding::{NewVector, VectorItem, VectorModel, VectorStore},
     engine::StoreHealth,
 };
@@ -24,14 +27,14 @@ const ID_BATCH: usize = 500;
 
 pub(crate) struct ChromaVectors {
     chroma: ChromaClient,
-    engine: Arc<dyn ArtifactEngine>,
+    tables: Arc<ArtifactTables>,
     /// True if ChromaDB may have vectors of deleted artifacts.
     outdated: AtomicBool,
 }
 
 impl ChromaVectors {
-    pub(crate) fn new(engine: Arc<dyn ArtifactEngine>, config: ChromaConfig) -> Self {
-        Self { chroma: ChromaClient::new(config), engine, outdated: AtomicBool::new(true) }
+    pub(crate) fn new(tables: Arc<ArtifactTables>, config: ChromaConfig) -> Self {
+        Self { chroma: ChromaClient::new(config), tables, outdated: AtomicBool::new(true) }
     }
 
     /// Returns the model name under which the engine records stored vectors.
@@ -46,7 +49,7 @@ impl ChromaVectors {
     /// its words.
     pub(crate) async fn find_nearest(&self, question: &mut ArtifactQuestion) -> Result<(), Fault> {
         let Some(vector) = question.vector.take() else { return Ok(()) };
-        let store = self.engine.identity().await?;
+        let store = self.tables.identity().await?;
         let owner = item_prefix(&question.scope.owner);
         let filter = json!({"$and": [
             {"store": {"$eq": store}}, {"owner": {"$eq": owner}}, {"model": {"$eq": vector.model}},
@@ -68,7 +71,7 @@ impl ChromaVectors {
     /// Removes the vectors of deleted artifacts. A failure is retried by the next call.
     pub(crate) async fn sweep(&self) -> Result<(), Fault> {
         // Do not connect if nothing was ever stored.
-        if self.outdated.load(Ordering::Relaxed) && self.engine.health(None).await?.schema.is_some() {
+        if self.outdated.load(Ordering::Relaxed) && self.tables.health(None).await?.schema.is_some() {
             self.outdated.store(false, Ordering::Relaxed);
             if let Err(fault) = self.remove_stale_vectors().await {
                 self.outdated.store(true, Ordering::Relaxed);
@@ -79,12 +82,12 @@ impl ChromaVectors {
     }
 
     async fn remove_stale_vectors(&self) -> Result<(), Fault> {
-        let store = self.engine.identity().await?;
+        let store = self.tables.identity().await?;
         let ids = self.chroma.ids(&json!({"store": {"$eq": store}})).await?;
         for ids in ids.chunks(ID_BATCH) {
             let keys: Vec<String> =
                 ids.iter().map(|id| key_of(id, &store).unwrap_or_default().to_owned()).collect();
-            let texts = self.engine.texts_to_embed(&keys).await?;
+            let texts = self.tables.texts_to_embed(&keys).await?;
             let stale_ids = ids.iter().zip(texts).filter(|(_, text)| text.is_none());
             let stale_ids: Vec<String> = stale_ids.map(|(id, _)| id.clone()).collect();
             if !stale_ids.is_empty() {
@@ -97,9 +100,9 @@ impl ChromaVectors {
     /// Returns the health of the engine with the state of these vectors.
     pub(crate) async fn health(&self, model: &VectorModel) -> Result<StoreHealth, Fault> {
         match self.engine_model(model).await {
-            Ok(noted) => self.engine.health(Some(&noted)).await,
+            Ok(noted) => self.tables.health(Some(&noted)).await,
             Err(fault) => {
-                let health = self.engine.health(None).await?;
+                let health = self.tables.health(None).await?;
                 let (without_vector, no_vectors) = (health.items, Some(fault.message));
                 Ok(StoreHealth { without_vector, no_vectors, ..health })
             }
@@ -119,11 +122,11 @@ fn key_of<'a>(id: &'a str, store: &str) -> Option<&'a str> {
 impl VectorStore for ChromaVectors {
     async fn waiting(&self, model: &VectorModel, after: &str, max: usize) -> Result<Vec<VectorItem>, Fault> {
         let noted = self.engine_model(model).await?;
-        self.engine.vectors().waiting(&noted, after, max).await
+        self.tables.vectors().waiting(&noted, after, max).await
     }
 
     async fn put(&self, model: &VectorModel, vectors: Vec<NewVector>) -> Result<(), Fault> {
-        let (noted, store) = (self.engine_model(model).await?, self.engine.identity().await?);
+        let (noted, store) = (self.engine_model(model).await?, self.tables.identity().await?);
         let (mut ids, mut values, mut about): (Vec<String>, Vec<&Vec<f32>>, Vec<Value>) = Default::default();
         for new in &vectors {
             // The model returned no vector, so only record the item.
@@ -140,7 +143,7 @@ impl VectorStore for ChromaVectors {
             self.chroma.upsert(&ids, &values, &about).await?;
         }
         let notes = vectors.into_iter().map(|new| NewVector { vector: None, ..new }).collect();
-        self.engine.vectors().put(&noted, notes).await
+        self.tables.vectors().put(&noted, notes).await
     }
 }
 

@@ -1,48 +1,12 @@
 //! Store errors and their conversion to faults for users. Faults never contain statements, values or credentials.
 
-use std::time::Duration;
-
 use gatehouse_core::outcome::Fault;
 use gatehouse_net::root_cause;
 use tokio_postgres::{Row, error::SqlState, types::FromSqlOwned};
 
-/// A failure of an operation on the server.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum StoreError {
-    /// The server rejected the statement or cannot be reached.
-    #[error(transparent)]
-    Server(#[from] tokio_postgres::Error),
-    #[error("no answer within {} s", .0.as_secs_f64())]
-    Timeout(Duration),
-    #[error("all {connections} connections have been in use for {} s", .waited.as_secs_f64())]
-    PoolExhausted { connections: usize, waited: Duration },
-    /// The schema version is newer than this binary supports.
-    #[error("schema version {found} is newer than {known}, the latest that this gatehouse supports")]
-    NewerSchema { found: i64, known: i64 },
-    #[error("the database encoding is {0}; expected UTF8")]
-    Encoding(String),
-    #[error("{0}")]
-    Tls(String),
-    #[error("its tables no longer exist")]
-    TablesMissing,
-    /// The existing tables of another program cannot be used.
-    #[error("{0}")]
-    UnsupportedTables(String),
-    /// A stored value cannot be decoded.
-    #[error("cannot read stored data: {0}")]
-    InvalidValue(String),
-    /// A fault that did not come from the server.
-    #[error(transparent)]
-    Fault(#[from] Fault),
-}
-
-pub(super) type Result<T, E = StoreError> = std::result::Result<T, E>;
+pub(super) use crate::sql::error::{Result, StoreError};
 
 impl StoreError {
-    pub(super) fn invalid(error: impl ToString) -> Self {
-        Self::InvalidValue(error.to_string())
-    }
-
     /// Returns `true` if the connection is unusable, and probably every other connection to this server.
     pub(super) fn is_lost(&self) -> bool {
         match self {
@@ -65,17 +29,19 @@ impl StoreError {
         matches!(self, Self::Server(error) if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE))
     }
 
-    pub(super) fn is_full(&self) -> bool {
-        matches!(self, Self::Server(error) if error.code() == Some(&SqlState::DISK_FULL))
-    }
-
-    /// Converts the error to a fault. `subject` names the store, such as `knowledge engine 'postgres'`.
-    pub(super) fn into_fault(self, subject: &str, address: &str) -> Fault {
+    /// Converts the error to a fault of a server. `subject` names the store, such as `knowledge engine 'postgres'`.
+    pub(super) fn into_server_fault(self, subject: &str, address: &str) -> Fault {
         let (cause, hint, retryable) = match &self {
             Self::Fault(fault) => return fault.clone(),
             Self::NewerSchema { .. } => {
                 (self.to_string(), "Update gatehouse, or set DATABASE_URL to another database.", false)
             }
+            Self::OlderSchema { .. } => (
+                self.to_string(),
+                "Keep this database for the older gatehouse. Set DATABASE_URL to an empty database, and index pages and \
+                documents again.",
+                false,
+            ),
             Self::Encoding(_) => {
                 (self.to_string(), "Set DATABASE_URL to a database with the encoding UTF8.", false)
             }
@@ -84,12 +50,12 @@ impl StoreError {
             Self::UnsupportedTables(_) => {
                 (self.to_string(), "See docs/documents.md for the tables that gatehouse can read.", false)
             }
-            Self::InvalidValue(_) => (self.to_string(), "Run `gatehouse doctor`.", false),
             Self::PoolExhausted { .. } => (self.to_string(), "Try again.", true),
             Self::Timeout(_) => {
                 (self.to_string(), "Check the server and the network; nothing was changed.", true)
             }
             Self::Server(error) => explain_server_error(error),
+            _ => (self.to_string(), "Run `gatehouse doctor`.", false),
         };
         let mut fault = Fault::unavailable(format!("{subject} at {address}: {cause}")).hint(hint);
         fault.retryable = retryable;
@@ -165,7 +131,8 @@ fn bounded(message: &str, code: &str) -> String {
     let line: String = message.chars().take(300).map(|c| if c.is_control() { ' ' } else { c }).collect();
     if code.is_empty() { line } else { format!("{line}, SQLSTATE {code}") }
 }
-pub(super) fn column<T: FromSqlOwned>(row: &Row, at: usize) -> Result<T> {
+
+pub(crate) fn column<T: FromSqlOwned>(row: &Row, at: usize) -> Result<T> {
     row.try_get(at).map_err(StoreError::invalid)
 }
 

@@ -4,27 +4,24 @@
 //! hosts take turns, and no step runs beside a write of its part or of those that it depends on. Tables newer than this
 //! binary are rejected unchanged.
 
-mod artifacts;
 mod documents;
 
 use std::time::Duration;
 
-use super::{
-    error::{Result, StoreError},
-    session::PostgresSession,
-};
+use super::{error::Result, session::PostgresSession};
+use crate::sql::schema::{self, Step, Steps};
 
 /// A group of tables with its own version number.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct SchemaPart {
+pub(crate) struct SchemaPart {
     pub(super) name: &'static str,
     pub(super) depends_on: Option<&'static SchemaPart>,
     /// Timeout of locks and statements for writes. `None` uses the connection defaults.
     pub(super) write_timeout: Option<Duration>,
     /// Advisory lock key that serializes writers.
     pub(super) lock_key: i32,
-    /// Migration steps. The version is the number of steps applied.
-    pub(super) steps: &'static [&'static str],
+    /// Migration steps. The version counts the applied steps from [`FIRST_VERSION`](schema::FIRST_VERSION).
+    pub(super) steps: Steps,
 }
 
 pub(super) const KNOWLEDGE: SchemaPart = SchemaPart {
@@ -34,7 +31,7 @@ pub(super) const KNOWLEDGE: SchemaPart = SchemaPart {
     lock_key: 1,
     // 1: pages, their texts, domains, links and search terms. A changed page gets a new number. Columns with long
     // values use hash indexes, which accept any length.
-    steps: &["
+    steps: &[Step::postgres("
     CREATE TEXT SEARCH DICTIONARY gatehouse.stem (TEMPLATE = pg_catalog.snowball, Language = english);
     -- Stems of English words, including stop words; queries decide which words count.
     CREATE TEXT SEARCH CONFIGURATION gatehouse.words (COPY = pg_catalog.english);
@@ -100,17 +97,16 @@ pub(super) const KNOWLEDGE: SchemaPart = SchemaPart {
         PRIMARY KEY (page, position)
     );
     CREATE INDEX link_target ON gatehouse.link USING hash (target_key);
-    ",
-    // 2: items to embed, by corpus and key. Until a page changes, its hash serves as the version of the embedded text.
-    "
+
+    -- Items to embed, by corpus and key. number: that of the artifact, for an artifact.
     CREATE TABLE gatehouse.item (
+        number  bigint,
         corpus  text COLLATE \"C\" NOT NULL,
         key     text COLLATE \"C\" NOT NULL,
         version text NOT NULL,
         PRIMARY KEY (corpus, key)
     );
-    INSERT INTO gatehouse.item (corpus, key, version) SELECT 'page', key, hash FROM gatehouse.page;
-    "],
+    ")],
 };
 
 /// Documents. They use the items and the text search configuration of the knowledge schema, whose tables can stay
@@ -121,17 +117,21 @@ pub(super) const DOCUMENTS: SchemaPart = SchemaPart {
     // Long enough for a few batches of another host. Page edits do not wait for this lock.
     write_timeout: Some(Duration::from_secs(60)),
     lock_key: 2,
-    steps: &[documents::REPOSITORIES],
+    steps: &[Step::postgres(documents::REPOSITORIES)],
 };
 
 /// Artifacts. They depend on the knowledge schema for the same reasons as documents.
-pub(super) const ARTIFACTS: SchemaPart = SchemaPart {
+pub(crate) const ARTIFACTS: SchemaPart = SchemaPart {
     name: "artifacts",
     depends_on: Some(&KNOWLEDGE),
     write_timeout: None,
     lock_key: 3,
-    steps: &[artifacts::ARTIFACTS, artifacts::SUBJECTS],
+    steps: crate::artifacts::schema::SCHEMA,
 };
+
+/// Values of gates.
+pub(crate) const KV: SchemaPart =
+    SchemaPart { name: "kv", depends_on: None, write_timeout: None, lock_key: 4, steps: crate::kv::SCHEMA };
 
 /// Vectors; requires pgvector. `{vector}` is replaced by the schema of pgvector.
 pub(super) const VECTORS: SchemaPart = SchemaPart {
@@ -139,20 +139,8 @@ pub(super) const VECTORS: SchemaPart = SchemaPart {
     depends_on: Some(&KNOWLEDGE),
     write_timeout: None,
     lock_key: 1,
-    // 1: one vector of any dimension per page and model. The vector is null if the model returned none.
-    steps: &[
-        "
-    CREATE TABLE gatehouse.page_vector (
-        page      bigint NOT NULL REFERENCES gatehouse.page ON DELETE CASCADE,
-        model     text COLLATE \"C\" NOT NULL,
-        dimension integer NOT NULL,
-        embedding {vector}.vector,
-        made      timestamptz NOT NULL DEFAULT now(),
-        PRIMARY KEY (page, model)
-    );
-    CREATE INDEX page_vector_model ON gatehouse.page_vector (model, dimension);
-    ",
-        // 2: the same, by corpus and key.
+    // 1: one vector of any dimension per item and model. The vector is null if the model returned none.
+    steps: &[Step::postgres(
         "
     CREATE TABLE gatehouse.item_vector (
         corpus    text COLLATE \"C\" NOT NULL,
@@ -164,18 +152,14 @@ pub(super) const VECTORS: SchemaPart = SchemaPart {
         PRIMARY KEY (corpus, key, model),
         FOREIGN KEY (corpus, key) REFERENCES gatehouse.item ON DELETE CASCADE
     );
-    INSERT INTO gatehouse.item_vector (corpus, key, model, dimension, embedding, made)
-        SELECT 'page', p.key, v.model, v.dimension, v.embedding, v.made
-        FROM gatehouse.page_vector v JOIN gatehouse.page p ON p.number = v.page;
-    DROP TABLE gatehouse.page_vector;
     CREATE INDEX item_vector_model ON gatehouse.item_vector (corpus, model, dimension);
     ",
-    ],
+    )],
 };
 
 impl SchemaPart {
     pub(super) const fn latest(&self) -> i64 {
-        self.steps.len() as i64
+        schema::latest(self.steps)
     }
 
     /// Returns this part and its dependencies, dependencies first.
@@ -206,10 +190,9 @@ impl SchemaPart {
         Ok(version)
     }
 
-    /// Rejects a version that is newer than this binary supports.
+    /// Rejects a version that this binary does not support. 0 is that of tables that do not exist yet.
     pub(super) fn check(&self, version: i64) -> Result<()> {
-        let latest = self.latest();
-        if version > latest { Err(StoreError::NewerSchema { found: version, known: latest }) } else { Ok(()) }
+        schema::check(self.steps, version)
     }
 
     /// Applies all missing steps. `vector` is the schema of pgvector.
@@ -245,14 +228,12 @@ impl SchemaPart {
         let version = self.version(db).await?.unwrap_or(0);
         self.check(version)?;
         // Another host can have applied the step while this one waited for the lock.
-        let Some(step) = usize::try_from(version).ok().and_then(|done| self.steps.get(done)) else {
-            return Ok(());
-        };
-        db.batch(&step.replace("{vector}", vector.unwrap_or("public"))).await?;
+        let Some((step, version)) = schema::next(self.steps, version) else { return Ok(()) };
+        db.batch(&step.postgres_statements().replace("{vector}", vector.unwrap_or("public"))).await?;
         db.run(
             "INSERT INTO gatehouse.schema_version (part, version) VALUES ($1, $2)
              ON CONFLICT (part) DO UPDATE SET version = excluded.version",
-            &[&self.name, &(version + 1)],
+            &[&self.name, &version],
         )
         .await?;
         Ok(())

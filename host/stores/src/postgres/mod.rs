@@ -4,7 +4,6 @@
 //! last error, and connecting is retried with backoff. A restart is not needed.
 
 mod address;
-pub(crate) mod artifacts;
 pub(crate) mod documents;
 mod error;
 pub(crate) mod knowledge;
@@ -18,3 +17,10 @@ mod words;
 
 pub use address::{PostgresConfig, PostgresTimeouts};
 pub use documents::{DocumentTables, PostgresDocumentsConfig};
+pub(crate) use error::column;
+pub(crate) use migrations::{ARTIFACTS, KV};
+pub(crate) use server::{PostgresServer, ServerTables};
+pub(crate) use session::{PostgresSession, SqlValues};
+pub(crate) use terms::{IndexTerms, with_variants};
+pub(crate) use vectors::{PgvectorQuery, PostgresVectors, VectorSearch};
+pub(crate) use words::{WeightedForms, forms, forms_cte, total_score_sql};

@@ -24,7 +24,7 @@ use super::{
     session::PostgresSession,
     tls::tls_connector,
 };
-use crate::worker::run_blocking;
+use crate::{sql::Turn, worker::run_blocking};
 
 const MAX_CONNECTIONS: usize = 8;
 
@@ -33,7 +33,7 @@ const REFUSED_PAUSE: Duration = Duration::from_millis(25);
 
 /// Ownership of the tables on a server.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum ServerTables {
+pub(crate) enum ServerTables {
     /// Tables of gatehouse, migrated before use.
     Own(SchemaPart),
     /// Tables of another program. Sessions are read-only.
@@ -41,7 +41,7 @@ pub(super) enum ServerTables {
 }
 
 /// A connection pool and the migrations of its tables.
-pub(super) struct PostgresServer {
+pub(crate) struct PostgresServer {
     subject: &'static str,
     pub(super) config: PostgresConfig,
     pub(super) tables: ServerTables,
@@ -61,7 +61,7 @@ struct ConnectionPool {
 }
 
 impl PostgresServer {
-    pub(super) fn new(subject: &'static str, config: PostgresConfig, tables: ServerTables) -> Arc<Self> {
+    pub(crate) fn new(subject: &'static str, config: PostgresConfig, tables: ServerTables) -> Arc<Self> {
         let backoff = Backoff { first: config.times.first_pause, longest: config.times.longest_pause };
         Arc::new(Self {
             subject,
@@ -80,7 +80,7 @@ impl PostgresServer {
     }
 
     /// Runs `work` in a read-only transaction on a snapshot.
-    pub(super) async fn read_with<T>(
+    pub(crate) async fn read_with<T>(
         self: &Arc<Self>,
         work: impl AsyncFnOnce(&PostgresSession) -> Result<T>,
     ) -> Result<T, Fault> {
@@ -98,9 +98,29 @@ impl PostgresServer {
         self: &Arc<Self>,
         work: impl AsyncFnOnce(&PostgresSession) -> Result<T>,
     ) -> Result<T, Fault> {
-        let db = self.write().await?;
+        let db = self.write(None).await?;
         let result = work(&db).await;
         db.finish_transaction(result).await
+    }
+
+    /// Runs `work` in a transaction with these turns. Returns errors of `work` unconverted.
+    pub(crate) async fn try_write_with<T>(
+        self: &Arc<Self>,
+        turns: &[Turn<'_>],
+        work: impl AsyncFnOnce(&PostgresSession) -> Result<T>,
+    ) -> Result<Result<T>, Fault> {
+        let db = self.write(Some(turns)).await?;
+        match work(&db).await {
+            Ok(value) => db.finish_transaction(Ok(value)).await.map(Ok),
+            Err(error) => Ok(Err(db.roll_back(error).await)),
+        }
+    }
+
+    /// Returns true if the tables exist, without creating them.
+    pub(crate) async fn has_tables(self: &Arc<Self>) -> Result<bool, Fault> {
+        let ServerTables::Own(part) = self.tables else { return Ok(true) };
+        Ok(self.ready.load(Ordering::Acquire)
+            || self.inspect_with(async |db| part.version(db).await).await?.is_some())
     }
 
     /// Runs `work` outside a transaction, without migrating or checking the tables.
@@ -113,11 +133,14 @@ impl PostgresServer {
         db.finish(result).await
     }
 
-    /// Begins a transaction that holds the writer lock.
-    pub(super) async fn write(self: &Arc<Self>) -> Result<PostgresSession, Fault> {
+    /// Begins a transaction with these turns, or with the writer lock without any.
+    pub(super) async fn write(
+        self: &Arc<Self>,
+        turns: Option<&[Turn<'_>]>,
+    ) -> Result<PostgresSession, Fault> {
         self.migrate_once().await?;
         let mut session = self.session().await?;
-        match session.begin_write().await {
+        match session.begin_write(turns).await {
             Ok(()) => Ok(session),
             Err(error) => Err(session.rollback_fault(error).await),
         }
@@ -185,9 +208,9 @@ impl PostgresServer {
         Ok(())
     }
 
-    pub(super) fn fault(&self, error: StoreError) -> Fault {
+    pub(crate) fn fault(&self, error: StoreError) -> Fault {
         let lacks_rights = error.is_denied();
-        let fault = error.into_fault(self.subject, &self.config.address);
+        let fault = error.into_server_fault(self.subject, &self.config.address);
         match self.tables {
             ServerTables::Foreign if lacks_rights => {
                 fault.hint("Grant the user SELECT on the tables 'repositories' and 'repository_files'.")
@@ -226,12 +249,12 @@ impl PostgresServer {
         let times = self.config.times;
         let ms = |time: Duration| time.as_millis().max(1);
         // Server-side limits end statements, locks and sessions of dead hosts even if no client notices.
-        let read_only = match self.tables {
-            ServerTables::Own(_) => "",
+        let tables = match self.tables {
+            ServerTables::Own(_) => "SET search_path = gatehouse; ",
             ServerTables::Foreign => "SET default_transaction_read_only = on; ",
         };
         let settings = format!(
-            "{read_only}SET statement_timeout = {}; SET lock_timeout = {}; \
+            "{tables}SET statement_timeout = {}; SET lock_timeout = {}; \
              SET idle_in_transaction_session_timeout = {}; SET client_min_messages = error",
             ms(times.statement),
             ms(times.lock),

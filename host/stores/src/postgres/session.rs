@@ -7,6 +7,7 @@ use std::{future::Future, sync::Arc, time::Duration};
 
 use deadpool_postgres::{Client, Object};
 use gatehouse_core::outcome::Fault;
+use sha2::{Digest as _, Sha256};
 use tokio_postgres::{
     Row,
     types::{FromSqlOwned, ToSql},
@@ -17,8 +18,9 @@ use super::{
     migrations::SchemaPart,
     server::{PostgresServer, ServerTables},
 };
+use crate::sql::Turn;
 
-pub(super) type SqlValues<'a> = &'a [&'a (dyn ToSql + Sync)];
+pub(crate) type SqlValues<'a> = &'a [&'a (dyn ToSql + Sync)];
 
 /// Time that the client waits beyond the server's own statement timeout.
 const CLIENT_GRACE: Duration = Duration::from_secs(1);
@@ -36,7 +38,24 @@ fn advisory_lock(key: i32) -> String {
     format!("SELECT pg_advisory_xact_lock({LOCK_NAMESPACE}, {key})")
 }
 
-pub(super) struct PostgresSession {
+fn shared_advisory_lock(key: i32) -> String {
+    format!("SELECT pg_advisory_xact_lock_shared({LOCK_NAMESPACE}, {key})")
+}
+
+/// Returns the statement that waits for a turn. Turns of the same name with other keys almost never share a lock.
+fn turn_lock(turn: &Turn<'_>) -> String {
+    let key = |name: &str, key: &str| {
+        let digest = Sha256::new().chain_update(name).chain_update([0]).chain_update(key).finalize();
+        i32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]])
+    };
+    match turn {
+        Turn::Shared(name) => shared_advisory_lock(key(name, "")),
+        Turn::Alone(name) => advisory_lock(key(name, "")),
+        Turn::Key(name, value) => advisory_lock(key(name, value)),
+    }
+}
+
+pub(crate) struct PostgresSession {
     /// `None` after the connection was returned to the pool.
     client: Option<Client>,
     server: Arc<PostgresServer>,
@@ -72,23 +91,23 @@ impl PostgresSession {
         }
     }
 
-    pub(super) async fn rows(&self, sql: &str, values: SqlValues<'_>) -> Result<Vec<Row>> {
+    pub(crate) async fn rows(&self, sql: &str, values: SqlValues<'_>) -> Result<Vec<Row>> {
         let client = self.client()?;
         self.with_timeout(async { client.query(&client.prepare_cached(sql).await?, values).await }).await
     }
 
-    pub(super) async fn one(&self, sql: &str, values: SqlValues<'_>) -> Result<Row> {
+    pub(crate) async fn one(&self, sql: &str, values: SqlValues<'_>) -> Result<Row> {
         let client = self.client()?;
         self.with_timeout(async { client.query_one(&client.prepare_cached(sql).await?, values).await }).await
     }
 
-    pub(super) async fn query_opt(&self, sql: &str, values: SqlValues<'_>) -> Result<Option<Row>> {
+    pub(crate) async fn query_opt(&self, sql: &str, values: SqlValues<'_>) -> Result<Option<Row>> {
         let client = self.client()?;
         self.with_timeout(async { client.query_opt(&client.prepare_cached(sql).await?, values).await }).await
     }
 
     /// Decodes all rows.
-    pub(super) async fn all<T, C: FromIterator<T>>(
+    pub(crate) async fn all<T, C: FromIterator<T>>(
         &self,
         sql: &str,
         values: SqlValues<'_>,
@@ -98,22 +117,22 @@ impl PostgresSession {
     }
 
     /// Returns the first column of all rows.
-    pub(super) async fn column<T: FromSqlOwned>(&self, sql: &str, values: SqlValues<'_>) -> Result<Vec<T>> {
+    pub(crate) async fn column<T: FromSqlOwned>(&self, sql: &str, values: SqlValues<'_>) -> Result<Vec<T>> {
         self.all(sql, values, |row| column(row, 0)).await
     }
 
     /// Returns the first column of the only row.
-    pub(super) async fn value<T: FromSqlOwned>(&self, sql: &str, values: SqlValues<'_>) -> Result<T> {
+    pub(crate) async fn value<T: FromSqlOwned>(&self, sql: &str, values: SqlValues<'_>) -> Result<T> {
         column(&self.one(sql, values).await?, 0)
     }
 
     /// Returns the count in the only row.
-    pub(super) async fn count(&self, sql: &str, values: SqlValues<'_>) -> Result<u32> {
+    pub(crate) async fn count(&self, sql: &str, values: SqlValues<'_>) -> Result<u32> {
         count(&self.one(sql, values).await?, 0)
     }
 
     /// Executes a statement and returns the number of affected rows.
-    pub(super) async fn run(&self, sql: &str, values: SqlValues<'_>) -> Result<u64> {
+    pub(crate) async fn run(&self, sql: &str, values: SqlValues<'_>) -> Result<u64> {
         let client = self.client()?;
         self.with_timeout(async { client.execute(&client.prepare_cached(sql).await?, values).await }).await
     }
@@ -130,8 +149,8 @@ impl PostgresSession {
         futures_util::future::try_join(begin, self.check()).await.map(|_| ())
     }
 
-    /// Begins a transaction that holds the writer lock of its schema part.
-    pub(super) async fn begin_write(&mut self) -> Result<()> {
+    /// Begins a transaction with these turns, or with the writer lock of its schema part without any.
+    pub(super) async fn begin_write(&mut self, turns: Option<&[Turn<'_>]>) -> Result<()> {
         let ServerTables::Own(part) = self.server.tables else {
             return Err(StoreError::UnsupportedTables(
                 "the tables belong to another program and are read-only".into(),
@@ -143,13 +162,18 @@ impl PostgresSession {
             write_timeout = format!("SET LOCAL lock_timeout = {ms}; SET LOCAL statement_timeout = {ms}; ");
             self.limit = limit + CLIENT_GRACE;
         }
+        let locks = match turns {
+            None => vec![advisory_lock(part.lock_key)],
+            // Migrations run alone.
+            Some(turns) => {
+                let first = shared_advisory_lock(part.lock_key);
+                std::iter::once(first).chain(turns.iter().map(turn_lock)).collect()
+            }
+        };
         // Omits READ WRITE, so that a server default of read-only transactions applies.
-        self.batch(&format!(
-            "BEGIN ISOLATION LEVEL READ COMMITTED; {write_timeout}{}",
-            advisory_lock(part.lock_key)
-        ))
-        .await?;
-        self.check().await
+        let begin = format!("BEGIN ISOLATION LEVEL READ COMMITTED; {write_timeout}{}", locks.join("; "));
+        // Sends both in one round trip.
+        futures_util::future::try_join(self.batch(&begin), self.check()).await.map(|_| ())
     }
 
     /// Begins a migration step under the writer locks of its part and the parts that it depends on, and the migration
@@ -232,7 +256,13 @@ impl PostgresSession {
     }
 
     /// Rolls back and converts the error to a fault.
-    pub(super) async fn rollback_fault(mut self, error: StoreError) -> Fault {
+    pub(super) async fn rollback_fault(self, error: StoreError) -> Fault {
+        let server = Arc::clone(&self.server);
+        server.fault(self.roll_back(error).await)
+    }
+
+    /// Rolls back after an error, which it returns.
+    pub(super) async fn roll_back(mut self, error: StoreError) -> StoreError {
         if error.is_lost() {
             // The idle connections lead to the same server and would fail one by one.
             self.server.close_idle();
@@ -242,7 +272,7 @@ impl PostgresSession {
         if error.is_missing() {
             self.server.recheck_schema();
         }
-        self.server.fault(error)
+        error
     }
 }
 

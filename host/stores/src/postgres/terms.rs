@@ -1,7 +1,7 @@
 //! Converts text to index terms and queries. Terms are lowercase alphanumerics, so they do not depend on the server's
 //! text parser.
 
-use std::{borrow::Cow, collections::HashMap};
+use std::collections::HashMap;
 
 use gatehouse_core::search::{name::name_key, script, script::ScriptRun, variants};
 
@@ -21,10 +21,7 @@ const WORD_OVERHEAD_BYTES: usize = 8;
 /// Positions per word that PostgreSQL stores.
 const MAX_PLACES: usize = 256;
 
-/// Replaces NUL, which PostgreSQL cannot store, with a character of the same length.
-pub(super) fn storable(text: &str) -> Cow<'_, str> {
-    if text.contains('\0') { text.replace('\0', "\u{1A}").into() } else { text.into() }
-}
+pub(super) use crate::sql::value::storable;
 
 /// Returns the distinct comparison keys of names, without those too long for an index row.
 pub(super) fn name_keys(names: [&str; 3]) -> Vec<String> {
@@ -36,21 +33,21 @@ pub(super) fn name_keys(names: [&str; 3]) -> Vec<String> {
 }
 
 /// Appends the parts of compound identifiers to a text.
-pub(super) fn with_variants(text: &str) -> String {
+pub(crate) fn with_variants(text: &str) -> String {
     format!("{text} {}", variants(text))
 }
 
 /// Index terms of a page, a document or an artifact.
-pub(super) struct IndexTerms<const N: usize> {
+pub(crate) struct IndexTerms<const N: usize> {
     /// Terms of each text, in order.
-    pub(super) texts: [String; N],
+    pub(crate) texts: [String; N],
     /// Number of terms.
-    pub(super) length: i32,
+    pub(crate) length: i32,
 }
 
 impl<const N: usize> IndexTerms<N> {
     /// Extracts the terms of texts, the most significant first, up to a limit. `what` names their owner for the log.
-    pub(super) fn new(what: &str, texts: [&str; N]) -> Self {
+    pub(crate) fn new(what: &str, texts: [&str; N]) -> Self {
         let mut budget = TermBudget { left: MAX_TERMS, places: HashMap::new(), words: 0, cut: false };
         let texts = texts.map(|text| budget.take_terms(text));
         if budget.cut {

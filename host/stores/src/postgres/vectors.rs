@@ -15,8 +15,8 @@ use tokio_postgres::{Row, types::ToSql};
 
 use super::{
     error::{Result, column},
-    migrations::{self, SchemaPart},
-    server::PostgresServer,
+    migrations,
+    server::{PostgresServer, ServerTables},
     session::PostgresSession,
 };
 use crate::{
@@ -39,7 +39,7 @@ pub(super) enum PgvectorState {
     Missing(String),
 }
 
-pub(super) struct PostgresVectors {
+pub(crate) struct PostgresVectors {
     server: Arc<PostgresServer>,
     /// Corpus of these vectors. Each corpus has its own embedding task.
     corpus: &'static str,
@@ -50,7 +50,7 @@ pub(super) struct PostgresVectors {
 }
 
 impl PostgresVectors {
-    pub(super) fn new(server: Arc<PostgresServer>, corpus: &'static str) -> Self {
+    pub(crate) fn new(server: Arc<PostgresServer>, corpus: &'static str) -> Self {
         Self { server, corpus, ready: Mutex::default(), tried: AtomicBool::new(false) }
     }
 
@@ -143,7 +143,7 @@ const NEEDS_VECTOR: &str = "NOT EXISTS (SELECT 1 FROM gatehouse.item_vector v
 
 impl PostgresVectors {
     /// Returns the vector part of a search.
-    pub(super) async fn search<'a>(
+    pub(crate) async fn search<'a>(
         &self,
         db: &PostgresSession,
         vector: Option<&'a QueryVector>,
@@ -161,13 +161,13 @@ impl PostgresVectors {
 
     /// Returns the health of the store with these vectors, without creating tables. `count` counts the items, and in
     /// `without_vector` those that are embedded.
-    pub(super) async fn health(
+    pub(crate) async fn health(
         &self,
-        part: SchemaPart,
         model: Option<&VectorModel>,
         count: impl AsyncFnOnce(&PostgresSession, &mut StoreHealth) -> Result<()>,
     ) -> Result<StoreHealth, Fault> {
         let work = async |db: &PostgresSession| {
+            let ServerTables::Own(part) = self.server.tables else { return Ok(StoreHealth::default()) };
             let (version, latest) = (part.checked_version(db).await?, part.latest());
             let mut health = StoreHealth {
                 engine: "postgres",
@@ -252,7 +252,7 @@ pub(super) async fn remove_items(db: &PostgresSession, corpus: &str, keys: &[Str
 }
 
 /// Vector part of a search.
-pub(super) enum VectorSearch<'a> {
+pub(crate) enum VectorSearch<'a> {
     Query(PgvectorQuery<'a>),
     /// No item has a vector yet.
     NoVectors,
@@ -269,7 +269,7 @@ impl<'a> VectorSearch<'a> {
     }
 
     /// Returns the reason that a question with a vector is searched by words only.
-    pub(super) fn words_only_reason(&self) -> Option<&String> {
+    pub(crate) fn words_only_reason(&self) -> Option<&String> {
         match self {
             Self::WordsOnly(reason) => reason.as_ref(),
             Self::Query(_) | Self::NoVectors => None,
@@ -278,7 +278,7 @@ impl<'a> VectorSearch<'a> {
 }
 
 /// A query vector and its pgvector context.
-pub(super) struct PgvectorQuery<'a> {
+pub(crate) struct PgvectorQuery<'a> {
     schema: String,
     corpus: &'static str,
     vector: &'a QueryVector,
@@ -294,7 +294,7 @@ impl PgvectorQuery<'_> {
 
     /// Returns SQL that selects `key` and `distance` for all comparable vectors. `$1` to `$4` are
     /// [`values`](Self::values).
-    pub(super) fn distances(&self) -> String {
+    pub(crate) fn distances(&self) -> String {
         self.distances_where("v.dimension = $4")
     }
 
@@ -313,7 +313,7 @@ impl PgvectorQuery<'_> {
     }
 
     /// Returns the question's vector, the corpus, the model and the dimension.
-    pub(super) fn values(&self) -> [&(dyn ToSql + Sync); 4] {
+    pub(crate) fn values(&self) -> [&(dyn ToSql + Sync); 4] {
         [&self.vector.values, &self.corpus, &self.vector.model, &self.dimension]
     }
 }

@@ -18,16 +18,16 @@ const MAX_PIECES: usize = 128;
 
 /// One full-text query term or expression.
 #[derive(Debug)]
-pub(super) struct QueryForm {
-    pub(super) form: String,
+pub(crate) struct QueryForm {
+    pub(crate) form: String,
     /// Word as the user wrote it, to report if nothing matches. `None` for derived forms.
-    pub(super) original: Option<String>,
+    pub(crate) original: Option<String>,
     /// True if a match adds to the score.
     pub(super) scored: bool,
 }
 
 /// Converts a query to index expressions. Operators come only from this function, never from the query.
-pub(super) fn forms(query: &SearchQuery) -> Vec<QueryForm> {
+pub(crate) fn forms(query: &SearchQuery) -> Vec<QueryForm> {
     let word = |word: &String| {
         Some(QueryForm { form: index_form(word)?, original: Some(word.clone()), scored: true })
     };
@@ -53,9 +53,9 @@ pub(super) fn prefix_forms(prefixes: &[PrefixQuery]) -> Vec<QueryForm> {
 
 /// Matching query forms and their weights.
 #[derive(Default)]
-pub(super) struct WeightedForms {
-    pub(super) forms: Vec<String>,
-    pub(super) weights: Vec<f64>,
+pub(crate) struct WeightedForms {
+    pub(crate) forms: Vec<String>,
+    pub(crate) weights: Vec<f64>,
     /// Forms in at most half of the texts.
     pub(super) selective: Vec<String>,
     pub(super) unmatched: Vec<String>,
@@ -63,7 +63,7 @@ pub(super) struct WeightedForms {
 
 impl WeightedForms {
     /// Weighs forms by how many of `all` texts contain each. Drops and reports those without a match.
-    pub(super) fn new(forms: &[QueryForm], frequencies: &[i64], all: i64) -> Self {
+    pub(crate) fn new(forms: &[QueryForm], frequencies: &[i64], all: i64) -> Self {
         let mut weighted = Self::default();
         for (QueryForm { form, original, scored }, frequency) in forms.iter().zip(frequencies) {
             if *frequency == 0 {
@@ -90,7 +90,7 @@ pub(super) const WEIGHTED_FORMS_SQL: &str =
     "unnest($1::text[], $2::float8[]) WITH ORDINALITY AS a (form, weight, place)";
 
 /// Returns the CTE `asked` with the queries of a question's forms. `$1` and `$2` are those of [`WEIGHTED_FORMS_SQL`].
-pub(super) fn forms_cte() -> String {
+pub(crate) fn forms_cte() -> String {
     format!(
         "WITH asked AS MATERIALIZED
             (SELECT to_tsquery('gatehouse.words', a.form) AS query, a.weight, a.place FROM {WEIGHTED_FORMS_SQL})"
@@ -98,7 +98,7 @@ pub(super) fn forms_cte() -> String {
 }
 
 /// Returns SQL for the score of a text `t` by the queries of [`forms_cte`]. `$3` is the average length.
-pub(super) fn total_score_sql() -> String {
+pub(crate) fn total_score_sql() -> String {
     let share = score_sql("a.query", "t.length / $3::float8");
     format!("(SELECT coalesce(sum({share} ORDER BY a.place), 0) FROM asked a)")
 }

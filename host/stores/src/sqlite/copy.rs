@@ -9,11 +9,17 @@ use super::{
     db::{create::private_file, open_reader},
     error::{Result, StoreError},
     lock::DatabaseLock,
-    migrations::{self, MigrationSteps},
+    migrations,
     statements::CachedStatements as _,
     tools::TOOLS,
 };
-use crate::{artifacts::engine::ARTIFACTS, documents::engine::CHUNKS, engine::PAGES};
+use crate::{
+    artifacts::{engine::ARTIFACTS, schema},
+    documents::engine::CHUNKS,
+    engine::PAGES,
+    kv,
+    sql::schema::Steps,
+};
 
 /// Maximum time that the checkpoint waits for other processes.
 const CHECKPOINT_TIMEOUT: Duration = Duration::from_millis(500);
@@ -47,12 +53,12 @@ impl DataFile {
     ];
 
     /// Returns the file name, the name for faults, the corpus of its items to embed, and the schema.
-    const fn facts(self) -> (&'static str, &'static str, &'static str, MigrationSteps) {
+    const fn facts(self) -> (&'static str, &'static str, &'static str, Steps) {
         match self {
             Self::Knowledge => ("knowledge.db", "knowledge engine 'sqlite'", PAGES, migrations::KNOWLEDGE),
-            Self::Kv => ("kv.db", "key-value store of the gates", "", migrations::KV),
+            Self::Kv => ("kv.db", "key-value store of the gates", "", kv::SCHEMA),
             Self::Documents => ("documents.db", "document store 'sqlite'", CHUNKS, migrations::DOCUMENTS),
-            Self::Artifacts => ("artifacts.db", "artifact store 'sqlite'", ARTIFACTS, migrations::ARTIFACTS),
+            Self::Artifacts => ("artifacts.db", "artifact store 'sqlite'", ARTIFACTS, schema::SCHEMA),
             Self::Tools => ("tools.db", "the tool catalog", TOOLS, migrations::TOOLS),
             Self::Ledger => ("ledger.db", "the ledger", "", migrations::LEDGER),
             Self::Auth => ("auth.db", "the API keys", "", migrations::AUTH),
@@ -72,7 +78,7 @@ impl DataFile {
         self.facts().2
     }
 
-    pub(super) const fn steps(self) -> MigrationSteps {
+    pub(super) const fn steps(self) -> Steps {
         self.facts().3
     }
 }

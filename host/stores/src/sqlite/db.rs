@@ -14,17 +14,15 @@ use std::{
     time::Duration,
 };
 
-use gatehouse_core::{
-    lock,
-    outcome::{Fault, FaultKind},
-};
+use gatehouse_core::{lock, outcome::Fault};
 use rusqlite::{Connection, Transaction};
 use tokio::{
     sync::{Semaphore, oneshot},
     time::timeout,
 };
 
-pub(super) use self::writer::{DatabaseProfile, open_writer};
+pub(crate) use self::writer::DatabaseProfile;
+pub(super) use self::writer::open_writer;
 use self::{
     identity::FileIdentity,
     reader::open_read_only,
@@ -33,9 +31,10 @@ use self::{
 pub(super) use self::{identity::identity, reader::open_reader};
 use super::{
     copy::{DataFile, checkpoint, free_some_pages},
-    error::{Result, StoreError},
     lock::DatabaseLock,
+    session::SqliteSession,
 };
+use crate::sql::{Result, Session, StoreError};
 
 const MAX_READERS: usize = 4;
 
@@ -44,7 +43,7 @@ const MAX_CLOSE_READ_TIME: Duration = Duration::from_secs(1);
 /// Work that takes longer stays in the `-wal` file, so nothing is lost.
 const MAX_CLOSE_WRITE_TIME: Duration = Duration::from_secs(10);
 
-pub(super) struct Database {
+pub(crate) struct Database {
     shared: Arc<SharedDatabase>,
     permits: Arc<Semaphore>,
 }
@@ -69,18 +68,18 @@ enum DatabaseState {
 struct OpenDatabase {
     /// Device and inode of the file that was opened. `None` in memory.
     identity: Option<FileIdentity>,
-    idle: Mutex<Vec<Connection>>,
+    idle: Mutex<Vec<SqliteSession>>,
     writer: WriterThread,
     _lock: Option<DatabaseLock>,
 }
 
 impl Database {
     /// Creates a database that the first use opens and migrates.
-    pub(super) fn new(file: DataFile, path: PathBuf) -> Self {
+    pub(crate) fn new(file: DataFile, path: PathBuf) -> Self {
         Self::with_profile(file, path, DatabaseProfile::Default)
     }
 
-    pub(super) fn with_profile(file: DataFile, path: PathBuf, profile: DatabaseProfile) -> Self {
+    pub(crate) fn with_profile(file: DataFile, path: PathBuf, profile: DatabaseProfile) -> Self {
         let shared =
             Arc::new(SharedDatabase { file, path, profile, open: Mutex::new(DatabaseState::Unopened) });
         Self { shared, permits: Arc::new(Semaphore::new(MAX_READERS)) }
@@ -120,15 +119,44 @@ impl Database {
             // Limits concurrency until the work is done, even if the caller is canceled.
             let _permit = permit;
             match shared.get_or_open() {
-                Ok(open) => open.read(&shared, work),
-                Err(error) => shared.read_without_writing(error, work),
+                Ok(open) => open.read(&shared, |session| work(&session.connection())),
+                Err(error) => shared.read_without_writing(error, |session| work(&session.connection())),
             }
         };
         tokio::task::spawn_blocking(run).await.map_err(|_| self.closed_fault())
     }
 
+    /// Like [`Self::read`], for work on a session.
+    pub(crate) async fn read_session<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(Session<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T, Fault> {
+        let shared = Arc::clone(&self.shared);
+        let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| self.closed_fault())?;
+        let run = move || {
+            let _permit = permit;
+            match shared.get_or_open() {
+                Ok(open) => open.read(&shared, |session| work(Session::Sqlite(session))),
+                Err(error) => shared.read_without_writing(error, |session| work(Session::Sqlite(session))),
+            }
+        };
+        let done = tokio::task::spawn_blocking(run).await.map_err(|_| self.closed_fault())?;
+        done.map_err(|error| self.shared.fault(error))
+    }
+
+    /// Like [`Self::write`], for work on a session. Returns errors of `work` unconverted.
+    pub(crate) async fn write_session<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(Session<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<Result<T>, Fault> {
+        let work = |session: &SqliteSession| {
+            session.transaction("BEGIN IMMEDIATE", |session| work(Session::Sqlite(session)))
+        };
+        self.run_session_on_writer(work).await
+    }
+
     /// Runs a write in one transaction, which commits only if `work` succeeds.
-    pub(super) async fn write<T: Send + 'static>(
+    pub(crate) async fn write<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Transaction<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T, Fault> {
@@ -143,20 +171,8 @@ impl Database {
         self.run_on_writer(|connection| in_transaction(connection, work)).await
     }
 
-    /// Like [`Self::write`], but a full disk is `exhausted`, because the caller can free space.
-    pub(super) async fn write_or_exhausted<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&Transaction<'_>) -> Result<T> + Send + 'static,
-    ) -> Result<T, Fault> {
-        self.try_write(work).await?.map_err(|error| {
-            let full = error.is_full();
-            let fault = self.shared.fault(error);
-            if full { Fault { kind: FaultKind::Exhausted, ..fault } } else { fault }
-        })
-    }
-
     /// Returns free pages to the file system in small steps, so that writers can proceed in between.
-    pub(super) async fn reclaim_space(&self) -> Result<(), Fault> {
+    pub(crate) async fn reclaim_space(&self) -> Result<(), Fault> {
         while self.write(|db| free_some_pages(db)).await? {}
         let work = |connection: &mut Connection| {
             checkpoint(connection);
@@ -170,9 +186,16 @@ impl Database {
         &self,
         work: impl FnOnce(&mut Connection) -> Result<T> + Send + 'static,
     ) -> Result<Result<T>, Fault> {
+        self.run_session_on_writer(|session| work(&mut session.connection())).await
+    }
+
+    async fn run_session_on_writer<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&SqliteSession) -> Result<T> + Send + 'static,
+    ) -> Result<Result<T>, Fault> {
         let (answer, answered) = oneshot::channel();
-        let job: WriteJob = Box::new(move |connection| {
-            let result = catch_unwind(AssertUnwindSafe(|| work(connection)));
+        let job: WriteJob = Box::new(move |session| {
+            let result = catch_unwind(AssertUnwindSafe(|| work(session)));
             // A panic drops the sender, so the receiver fails. A canceled caller does not stop the work.
             if let Ok(result) = result {
                 let _ = answer.send(result);
@@ -188,19 +211,19 @@ impl Database {
     }
 
     /// Returns true if the file exists. Health checks and sweeps must not create it.
-    pub(super) async fn exists(&self) -> bool {
+    pub(crate) async fn exists(&self) -> bool {
         tokio::fs::try_exists(self.path()).await.unwrap_or(true)
     }
 
     /// Closes the database permanently, after running reads and accepted writes.
-    pub(super) async fn close(&self) {
+    pub(crate) async fn close(&self) {
         let open = std::mem::replace(&mut *lock(&self.shared.open), DatabaseState::Closed);
         let DatabaseState::Open(open) = open else { return };
         let _ = timeout(MAX_CLOSE_READ_TIME, self.permits.acquire_many(MAX_READERS as u32)).await;
         let _ = timeout(MAX_CLOSE_WRITE_TIME, tokio::task::spawn_blocking(move || drop(open))).await;
     }
 
-    pub(super) fn fault(&self, error: StoreError) -> Fault {
+    pub(crate) fn fault(&self, error: StoreError) -> Fault {
         self.shared.fault(error)
     }
 
@@ -222,13 +245,13 @@ impl SharedDatabase {
     fn read_without_writing<T>(
         &self,
         error: StoreError,
-        work: impl FnOnce(&Connection) -> Result<T>,
+        work: impl FnOnce(&SqliteSession) -> Result<T>,
     ) -> Result<T> {
         if !self.is_replaceable() || !error.is_unwritable() {
             return Err(error);
         }
         match open_read_only(&self.path, self.file.steps()) {
-            Ok(connection) => work(&*connection.unchecked_transaction()?),
+            Ok(connection) => SqliteSession::new(connection).transaction("BEGIN", work),
             Err(_) => Err(error),
         }
     }
@@ -272,17 +295,15 @@ impl SharedDatabase {
 }
 
 impl OpenDatabase {
-    fn read<T>(&self, shared: &SharedDatabase, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+    fn read<T>(&self, shared: &SharedDatabase, work: impl FnOnce(&SqliteSession) -> Result<T>) -> Result<T> {
         let idle = lock(&self.idle).pop();
-        let connection = match idle {
-            Some(connection) => connection,
-            None => open_reader(&shared.path, shared.file.steps())?,
+        let session = match idle {
+            Some(session) => session,
+            None => SqliteSession::new(open_reader(&shared.path, shared.file.steps())?),
         };
-        let snapshot = connection.unchecked_transaction()?;
-        let result = work(&snapshot);
-        drop(snapshot);
+        let result = session.transaction("BEGIN", work);
         if result.is_ok() {
-            lock(&self.idle).push(connection);
+            lock(&self.idle).push(session);
         }
         result
     }

@@ -5,57 +5,9 @@ use std::path::Path;
 use gatehouse_core::outcome::Fault;
 use rusqlite::ErrorCode;
 
-#[derive(Debug, thiserror::Error)]
-pub(super) enum StoreError {
-    #[error(transparent)]
-    Sqlite(#[from] rusqlite::Error),
-    #[error("cannot create the directory: {0}")]
-    Directory(std::io::Error),
-    #[error("cannot replace the file: {0}")]
-    SetAside(std::io::Error),
-    #[error("cannot create its key file: {0}")]
-    KeyFile(std::io::Error),
-    #[error("cannot create the file: {0}")]
-    File(std::io::Error),
-    #[error("the file is empty, so its database is lost")]
-    Empty,
-    #[error("schema version {found} is newer than {known}, the latest that this gatehouse supports")]
-    NewerSchema { found: i64, known: i64 },
-    #[error("closed, because the host is stopping")]
-    Closed,
-    #[error("`gatehouse restore` is replacing it")]
-    Restoring,
-    #[error("the file is in use")]
-    InUse,
-    #[error("cannot use its lock file: {0}")]
-    Lock(std::io::Error),
-    /// An integrity check failed.
-    #[error("integrity check failed: {0}")]
-    NotIntact(String),
-    #[error("cannot start its writer thread: {0}")]
-    Writer(std::io::Error),
-    #[error("invalid stored value: {0}")]
-    InvalidValue(String),
-    /// A fault that is not about the database.
-    #[error(transparent)]
-    Fault(#[from] Fault),
-}
-
-pub(super) type Result<T, E = StoreError> = std::result::Result<T, E>;
+pub(super) use crate::sql::error::{Result, StoreError};
 
 impl StoreError {
-    pub(super) fn invalid(error: impl ToString) -> Self {
-        Self::InvalidValue(error.to_string())
-    }
-
-    pub(super) fn is_full(&self) -> bool {
-        match self {
-            Self::Sqlite(error) => error.sqlite_error_code() == Some(ErrorCode::DiskFull),
-            Self::File(error) => error.kind() == std::io::ErrorKind::StorageFull,
-            _ => false,
-        }
-    }
-
     /// Returns true if the file may be readable although it cannot be opened for writing.
     pub(super) fn is_unwritable(&self) -> bool {
         use ErrorCode as Code;
@@ -100,18 +52,23 @@ impl StoreError {
                         | Code::OperationInterrupted
                 )
             ),
-            Self::NewerSchema { .. } | Self::NotIntact(_) | Self::InvalidValue(_) | Self::Empty => true,
+            Self::NewerSchema { .. }
+            | Self::OlderSchema { .. }
+            | Self::NotIntact(_)
+            | Self::InvalidValue(_)
+            | Self::Empty => true,
             _ => false,
         }
     }
 
-    /// Converts the error to a fault. `subject` names the database, such as `knowledge engine 'sqlite'`.
+    /// Converts the error to a fault of a file. `subject` names the database, such as `knowledge engine 'sqlite'`.
     pub(super) fn into_fault(self, subject: &str, path: &Path) -> Fault {
         let (hint, retryable) = match &self {
             Self::Fault(_) => ("", false),
             Self::NewerSchema { .. } => {
                 ("Update gatehouse, or set GATEHOUSE_STATE to another directory.", false)
             }
+            Self::OlderSchema { .. } => (OLDER_SCHEMA_HINT, false),
             Self::Closed => ("Restart the host and call again.", true),
             Self::Restoring => ("Try again in a moment.", true),
             Self::InUse => ("Stop the hosts and commands that use this data directory first.", true),
@@ -121,8 +78,8 @@ impl StoreError {
             Self::Directory(_) | Self::SetAside(_) | Self::KeyFile(_) | Self::File(_) | Self::Lock(_) => {
                 ("Set GATEHOUSE_STATE to a writable directory.", true)
             }
-            Self::Writer(_) | Self::InvalidValue(_) => ("Run `gatehouse doctor`.", true),
             Self::Sqlite(error) => (explain(error.sqlite_error_code()).1, true),
+            _ => ("Run `gatehouse doctor`.", true),
         };
         let cause = match self {
             Self::Fault(fault) => return fault,
@@ -138,6 +95,9 @@ impl StoreError {
         }
     }
 }
+
+const OLDER_SCHEMA_HINT: &str = "Keep this directory for the older gatehouse. Set GATEHOUSE_STATE to an empty directory, \
+                                 and index pages and documents again.";
 
 /// Returns a description of common errors, and a hint.
 fn explain(code: Option<ErrorCode>) -> (Option<&'static str>, &'static str) {

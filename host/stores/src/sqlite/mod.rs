@@ -1,6 +1,5 @@
 //! Stores on SQLite, in files in the data directory.
 
-pub(crate) mod artifacts;
 pub(crate) mod audit;
 pub(crate) mod copy;
 mod db;
@@ -8,15 +7,25 @@ pub(crate) mod documents;
 mod error;
 pub(crate) mod keys;
 pub(crate) mod knowledge;
-pub(crate) mod kv;
 pub(crate) mod ledger;
 pub(crate) mod lock;
 mod migrations;
 mod query;
+mod session;
 #[cfg(any(test, fuzzing))]
 pub(crate) use query::fuzz_question;
 mod statements;
 pub(crate) mod tools;
 mod vector_cache;
-mod vectors;
+pub(crate) mod vectors;
 mod words;
+
+pub(crate) use self::{
+    db::{Database as SqliteDatabase, DatabaseProfile},
+    migrations::{vector_state, vector_tables, with_variants},
+    query::list,
+    session::SqliteSession,
+    statements::CachedStatements,
+    vector_cache::VectorCache,
+    words::{RowFilter, WordIndex, best, search as search_words},
+};

@@ -36,7 +36,7 @@ pub(super) fn occurs(stretch: &ScriptRun) -> Option<String> {
 }
 
 /// Encodes a list as one JSON parameter, so that the statement does not depend on its length.
-pub(super) fn list<T: Into<serde_json::Value>>(items: impl Iterator<Item = T>) -> Value {
+pub(crate) fn list<T: Into<serde_json::Value>>(items: impl Iterator<Item = T>) -> Value {
     Value::from(serde_json::Value::from_iter(items).to_string())
 }
 

@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension as _, Params, Row, types::FromSql};
 
 use super::error::Result;
 
-pub(super) trait CachedStatements {
+pub(crate) trait CachedStatements {
     fn connection(&self) -> &Connection;
 
     /// Executes a statement and returns the number of changed rows.

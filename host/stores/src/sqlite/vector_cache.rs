@@ -22,13 +22,13 @@ use super::{
 };
 use crate::engine::QueryVector;
 
-pub(super) struct VectorCache {
+pub(crate) struct VectorCache {
     corpus: &'static str,
     cached: Mutex<Option<Arc<CachedVectors>>>,
 }
 
 #[derive(Clone)]
-pub(super) struct CachedVectors {
+pub(crate) struct CachedVectors {
     corpus: &'static str,
     /// Row number of the model.
     model: i64,
@@ -41,13 +41,13 @@ pub(super) struct CachedVectors {
 }
 
 impl VectorCache {
-    pub(super) fn new(corpus: &'static str) -> Self {
+    pub(crate) fn new(corpus: &'static str) -> Self {
         Self { corpus, cached: Mutex::default() }
     }
 
     /// Returns the vectors that compare with a question, as current as the snapshot of `db`. `None` if its model has no
     /// vectors yet.
-    pub(super) fn load(&self, db: &Connection, question: &QueryVector) -> Result<Option<Arc<CachedVectors>>> {
+    pub(crate) fn load(&self, db: &Connection, question: &QueryVector) -> Result<Option<Arc<CachedVectors>>> {
         let Some(model) = vectors::model(db, &question.model)? else { return Ok(None) };
         let dimension = question.values.len();
         let state = "SELECT generation, removed FROM vector_state";
@@ -120,20 +120,20 @@ impl CachedVectors {
         }
     }
 
-    pub(super) fn model(&self) -> i64 {
+    pub(crate) fn model(&self) -> i64 {
         self.model
     }
 
-    pub(super) fn items(&self) -> usize {
+    pub(crate) fn items(&self) -> usize {
         self.items.len() + self.empty_items.len()
     }
 
-    pub(super) fn cosines(&self, query: &[f32]) -> Vec<(i64, f32)> {
+    pub(crate) fn cosines(&self, query: &[f32]) -> Vec<(i64, f32)> {
         self.items.iter().copied().zip(self.block.cosines(query)).collect()
     }
 
     /// Returns the items nearest to a vector with their similarity, limited to `allowed` if given.
-    pub(super) fn nearest(&self, query: &[f32], allowed: Option<&[i64]>, limit: usize) -> Vec<(i64, f32)> {
+    pub(crate) fn nearest(&self, query: &[f32], allowed: Option<&[i64]>, limit: usize) -> Vec<(i64, f32)> {
         let allowed: Option<RowSet> =
             allowed.map(|items| items.iter().filter_map(|item| self.rows.get(item).copied()).collect());
         let nearest_rows = self.block.nearest(query, allowed.as_ref(), limit);

@@ -37,12 +37,12 @@ impl VectorStore for Database {
     }
 }
 
-pub(super) fn model(db: &Connection, name: &str) -> Result<Option<i64>> {
+pub(crate) fn model(db: &Connection, name: &str) -> Result<Option<i64>> {
     db.find("SELECT number FROM model WHERE name = ?1", [name])
 }
 
 /// Returns the similarity of a stored vector to a question. `None` if the item has no vector.
-pub(super) fn cosine(db: &Connection, model: i64, item: i64, question: &[f32]) -> Result<Option<f32>> {
+pub(crate) fn cosine(db: &Connection, model: i64, item: i64, question: &[f32]) -> Result<Option<f32>> {
     let sql = "SELECT value FROM vector WHERE item = ?1 AND model = ?2";
     let value: Option<Option<Vec<u8>>> = db.find(sql, [item, model])?;
     Ok(value.flatten().and_then(|bytes| dense::cosine(&floats(&bytes), question)))
@@ -50,16 +50,16 @@ pub(super) fn cosine(db: &Connection, model: i64, item: i64, question: &[f32]) -
 
 /// Returns false if an item is too far away, even with the error of its quantized vector. `has_words` is true if
 /// some item matches by words.
-pub(super) fn may_be_near(quantized: f32, has_words: bool) -> bool {
+pub(crate) fn may_be_near(quantized: f32, has_words: bool) -> bool {
     near_enough(quantized + QUANTIZATION_ERROR, has_words)
 }
 
-pub(super) fn count_waiting(db: &Connection, corpus: &str, of: &VectorModel) -> Result<u32> {
+pub(crate) fn count_waiting(db: &Connection, corpus: &str, of: &VectorModel) -> Result<u32> {
     let sql = format!("SELECT count(*) FROM item WHERE corpus = ?3 AND {NEEDS_VECTOR}");
     db.value(&sql, params![model(db, &of.name)?, bytes(of), corpus])
 }
 
-pub(super) fn waiting(
+pub(crate) fn waiting(
     db: &Connection,
     corpus: &str,
     of: &VectorModel,
@@ -74,7 +74,7 @@ pub(super) fn waiting(
 }
 
 /// Stores vectors of items whose version is unchanged. Storing them twice is harmless.
-pub(super) fn store(db: &Connection, corpus: &str, model: &VectorModel, vectors: &[NewVector]) -> Result<()> {
+pub(crate) fn store(db: &Connection, corpus: &str, model: &VectorModel, vectors: &[NewVector]) -> Result<()> {
     let model = touch_model(db, model)?;
     let sql = "UPDATE vector_state SET generation = generation + 1 RETURNING generation";
     let generation: i64 = db.value(sql, [])?;
@@ -103,7 +103,7 @@ fn touch_model(db: &Connection, VectorModel { name, searched, .. }: &VectorModel
 }
 
 /// Stores an item, deletes its vectors if its version changed, and returns its number.
-pub(super) fn put_item(db: &Connection, corpus: &str, key: &str, version: &str) -> Result<i64> {
+pub(crate) fn put_item(db: &Connection, corpus: &str, key: &str, version: &str) -> Result<i64> {
     let old = "DELETE FROM vector
          WHERE item IN (SELECT number FROM item WHERE corpus = ?1 AND key = ?2 AND version <> ?3)";
     db.run(old, [corpus, key, version])?;
@@ -116,7 +116,7 @@ pub(super) fn put_item(db: &Connection, corpus: &str, key: &str, version: &str) 
 
 /// Copies the vectors of an older item with the same version, so that a moved text is not embedded again. Versions must
 /// depend on the text only and have an index.
-pub(super) fn copy_from_twin(db: &Connection, item: i64, version: &str) -> Result<()> {
+pub(crate) fn copy_from_twin(db: &Connection, item: i64, version: &str) -> Result<()> {
     db.run(
         "INSERT INTO vector (item, model, changed, value) SELECT ?1, model, changed, value FROM vector
          WHERE item = (SELECT min(number) FROM item WHERE version = ?2 AND number <> ?1)",
@@ -125,7 +125,7 @@ pub(super) fn copy_from_twin(db: &Connection, item: i64, version: &str) -> Resul
     Ok(())
 }
 
-pub(super) fn remove_item(db: &Connection, number: i64) -> Result<()> {
+pub(crate) fn remove_item(db: &Connection, number: i64) -> Result<()> {
     db.run("DELETE FROM item WHERE number = ?1", [number])?;
     Ok(())
 }
@@ -134,6 +134,6 @@ fn bytes(model: &VectorModel) -> Option<i64> {
     model.dimension.and_then(|dimension| i64::try_from(dimension * 4).ok())
 }
 
-pub(super) fn floats(bytes: &[u8]) -> Vec<f32> {
+pub(crate) fn floats(bytes: &[u8]) -> Vec<f32> {
     bytes.as_chunks::<4>().0.iter().map(|value| f32::from_le_bytes(*value)).collect()
 }

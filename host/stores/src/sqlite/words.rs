@@ -12,17 +12,17 @@ use super::{
 };
 use crate::documents::PrefixQuery;
 
-pub(super) struct WordIndex {
-    pub(super) words: Cow<'static, str>,
+pub(crate) struct WordIndex {
+    pub(crate) words: Cow<'static, str>,
     /// N-grams of words in non-Latin scripts. Rows without such words are omitted.
-    pub(super) pieces: Cow<'static, str>,
+    pub(crate) pieces: Cow<'static, str>,
     /// Formatted as the arguments of SQLite's `bm25`.
-    pub(super) weights: &'static str,
+    pub(crate) weights: &'static str,
 }
 
 impl WordIndex {
     /// Returns the index of one owner or repository, which has its own tables.
-    pub(super) fn numbered(number: i64, weights: &'static str) -> Self {
+    pub(crate) fn numbered(number: i64, weights: &'static str) -> Self {
         Self {
             words: Cow::Owned(format!("words_{number}")),
             pieces: Cow::Owned(format!("pieces_{number}")),
@@ -30,7 +30,7 @@ impl WordIndex {
         }
     }
 
-    pub(super) fn create(&self, db: &Connection, columns: &str) -> Result<()> {
+    pub(crate) fn create(&self, db: &Connection, columns: &str) -> Result<()> {
         let Self { words, pieces, .. } = self;
         let columns = format!("{columns}, content = '', contentless_delete = 1");
         db.execute_batch(&format!(
@@ -40,13 +40,13 @@ impl WordIndex {
         Ok(())
     }
 
-    pub(super) fn drop_tables(&self, db: &Connection) -> Result<()> {
+    pub(crate) fn drop_tables(&self, db: &Connection) -> Result<()> {
         let Self { words, pieces, .. } = self;
         db.execute_batch(&format!("DROP TABLE IF EXISTS {words}; DROP TABLE IF EXISTS {pieces};"))?;
         Ok(())
     }
 
-    pub(super) fn remove(&self, db: &Connection, row: i64) -> Result<()> {
+    pub(crate) fn remove(&self, db: &Connection, row: i64) -> Result<()> {
         for table in [&self.words, &self.pieces] {
             db.run(&format!("DELETE FROM {table} WHERE rowid = ?1"), [row])?;
         }
@@ -56,15 +56,15 @@ impl WordIndex {
 
 /// A condition on `rowid` that starts with AND, and its value. Both are empty without filters.
 #[derive(Default)]
-pub(super) struct RowFilter {
-    pub(super) condition: String,
-    pub(super) value: Option<Value>,
+pub(crate) struct RowFilter {
+    pub(crate) condition: String,
+    pub(crate) value: Option<Value>,
 }
 
-pub(super) struct WordMatches {
+pub(crate) struct WordMatches {
     /// Rows with their scores. Higher is better.
-    pub(super) scores: HashMap<i64, f64>,
-    pub(super) unmatched: Vec<String>,
+    pub(crate) scores: HashMap<i64, f64>,
+    pub(crate) unmatched: Vec<String>,
 }
 
 struct CountedWord {
@@ -74,7 +74,7 @@ struct CountedWord {
 
 /// Scores every row that contains a significant word. If fewer than `min_rows` rows match, scores every row that contains
 /// any word. `total` is the number of all rows.
-pub(super) fn search(
+pub(crate) fn search(
     db: &Connection,
     index: &WordIndex,
     query: &SearchQuery,
@@ -110,7 +110,7 @@ pub(super) fn search(
     Ok(WordMatches { scores, unmatched })
 }
 
-pub(super) fn search_prefixes(
+pub(crate) fn search_prefixes(
     db: &Connection,
     index: &WordIndex,
     prefixes: &[PrefixQuery],
@@ -160,7 +160,7 @@ fn significant_terms(words: &[CountedWord], joined: &[String], total: i64) -> Si
 }
 
 /// Returns the statement with two parameters: the expression and the value of the filter.
-pub(super) fn match_sql(index: &str, weights: &str, filter: &RowFilter) -> String {
+pub(crate) fn match_sql(index: &str, weights: &str, filter: &RowFilter) -> String {
     let condition = &filter.condition;
     format!("SELECT rowid, -bm25({index}, {weights}) FROM {index} WHERE {index} MATCH ?{condition}")
 }
@@ -178,7 +178,7 @@ fn matching_rows(
     db.all(&match_sql(index, weights, filter), params_from_iter(values), |row| row.try_into())
 }
 
-pub(super) fn best(
+pub(crate) fn best(
     scores: &HashMap<i64, f64>,
     limit: usize,
     name_of: impl Fn(i64) -> Result<Option<String>>,

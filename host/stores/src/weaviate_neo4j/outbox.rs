@@ -17,7 +17,7 @@ use super::{
     config::RemoteTimeouts,
     neo4j::{Neo4jClient, PendingPage, State},
     space,
-    weaviate::{CollectionState, MAIN, PageObject, VECTORS, VERSION_1_TEMPORARY, WeaviateClient},
+    weaviate::{CollectionState, MAIN, PageObject, VECTORS, WeaviateClient},
 };
 use crate::{
     embedding::VectorModel,
@@ -112,7 +112,6 @@ impl Outbox {
             // Queue first: if the rest fails, the next pass finds the collection missing again.
             self.neo4j.requeue_all_texts().await?;
             self.recreate_collection(MAIN, state).await?;
-            self.weaviate.delete_collection(VERSION_1_TEMPORARY).await?;
             return Ok(true);
         }
         let Some(model) = model else { return Ok(false) };

@@ -108,9 +108,9 @@ async fn a_newer_database_is_refused() {
     let Store { path, keys, _dir } = store();
     keys.add(key("ci")).await.unwrap();
     keys.close().await;
-    set_version(&path, 99);
+    set_version(&path, 999);
     let fault = SqliteKeys::new(path).version().await.unwrap_err();
-    assert!(fault.message.contains("schema version 99 is newer than 1"), "{}", fault.message);
+    assert!(fault.message.contains("schema version 999 is newer than 100"), "{}", fault.message);
 }
 
 /// Sets the schema version, which SQLite stores in the header of the file.

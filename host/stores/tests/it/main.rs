@@ -8,7 +8,7 @@ mod document_behaviours;
 mod embedder;
 mod engines;
 mod keys;
-mod kv;
+mod kv_behaviours;
 mod ledger;
 mod support;
 mod tools;

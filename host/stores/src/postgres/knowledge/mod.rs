@@ -110,6 +110,6 @@ impl PageEngine for PostgresEngine {
             health.without_vector = health.items;
             Ok(())
         };
-        self.vectors.health(migrations::KNOWLEDGE, model, count).await
+        self.vectors.health(model, count).await
     }
 }

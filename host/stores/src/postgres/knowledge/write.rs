@@ -28,7 +28,7 @@ pub(super) async fn apply(
     server: &Arc<PostgresServer>,
     plan: &Arc<dyn WritePlan>,
 ) -> Result<WriteOutcome, Fault> {
-    let db = server.write().await?;
+    let db = server.write(None).await?;
     match write(&db, plan).await {
         Ok(true) => {}
         Ok(false) => {

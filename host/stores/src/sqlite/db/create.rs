@@ -9,14 +9,11 @@ use std::{
 use gatehouse_files::{ScratchFolder, make_private};
 
 use super::writer::{DatabaseProfile, open_writer};
-use crate::sqlite::{
-    error::{Result, StoreError},
-    migrations::MigrationSteps,
-};
+use crate::sql::{Result, StoreError, schema::Steps};
 
 /// Creates the database and its directory if missing, for this user only. SQLite gives the files next to the database
 /// the same mode.
-pub(super) fn ensure(path: &Path, steps: MigrationSteps, profile: DatabaseProfile) -> Result<()> {
+pub(super) fn ensure(path: &Path, steps: Steps, profile: DatabaseProfile) -> Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     make_private(folder).map_err(StoreError::Directory)?;
     match fs::metadata(path) {

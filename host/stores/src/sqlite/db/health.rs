@@ -1,20 +1,23 @@
 //! Health of a store in a database file.
 
 use gatehouse_core::outcome::Fault;
-use rusqlite::Connection;
 
 use super::{
-    super::{error::Result, migrations, vectors},
+    super::{migrations, session::SqliteSession, vectors},
     Database, open_reader,
 };
-use crate::{embedding::VectorModel, engine::StoreHealth};
+use crate::{
+    embedding::VectorModel,
+    engine::StoreHealth,
+    sql::{Result, schema},
+};
 
 impl Database {
     /// Returns the health of the store in this file, without creating or migrating the file. `count` counts the items.
-    pub(in crate::sqlite) async fn health(
+    pub(crate) async fn health(
         &self,
         model: Option<&VectorModel>,
-        count: impl FnOnce(&Connection, &mut StoreHealth) -> Result<()> + Send + 'static,
+        count: impl FnOnce(&SqliteSession, &mut StoreHealth) -> Result<()> + Send + 'static,
     ) -> Result<StoreHealth, Fault> {
         let address = self.path().display().to_string();
         let mut health = StoreHealth { engine: "sqlite", address, ..StoreHealth::default() };
@@ -24,14 +27,17 @@ impl Database {
         let (path, file, model) = (self.path().to_owned(), self.shared.file, model.cloned());
         let run = move || {
             let db = open_reader(&path, file.steps())?;
-            let (found, latest) = (migrations::version(&db)?, migrations::latest(file.steps()));
+            let (found, latest) = (migrations::version(&db)?, schema::latest(file.steps()));
             health.schema = Some((found, latest));
+            let db = SqliteSession::new(db);
             if found > 0 {
                 count(&db, &mut health)?;
             }
             health.without_vector = match model {
                 None => 0,
-                Some(model) if found == latest => vectors::count_waiting(&db, file.corpus(), &model)?,
+                Some(model) if found == latest => {
+                    vectors::count_waiting(&db.connection(), file.corpus(), &model)?
+                }
                 // The first write or read migrates an older schema.
                 Some(_) => health.items,
             };

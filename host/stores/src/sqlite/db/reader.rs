@@ -5,15 +5,15 @@ use std::path::Path;
 use rusqlite::{Connection, OpenFlags};
 
 use super::{create, writer::BUSY_TIMEOUT};
-use crate::sqlite::{
-    error::Result,
-    migrations::{self, MigrationSteps},
+use crate::{
+    sql::{Result, schema::Steps},
+    sqlite::migrations,
 };
 
 const MAX_CACHE_BYTES: i64 = 8 * 1024 * 1024;
 
 /// Opens a connection that cannot write. The file must exist.
-pub(in crate::sqlite) fn open_reader(path: &Path, steps: MigrationSteps) -> Result<Connection> {
+pub(in crate::sqlite) fn open_reader(path: &Path, steps: Steps) -> Result<Connection> {
     create::not_empty(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
@@ -26,7 +26,7 @@ pub(in crate::sqlite) fn open_reader(path: &Path, steps: MigrationSteps) -> Resu
 
 /// Opens a connection that makes no file next to the database. Only if the `-wal` file has nothing new may SQLite ignore
 /// it: a revoked key would be valid again.
-pub(super) fn open_read_only(path: &Path, steps: MigrationSteps) -> Result<Connection> {
+pub(super) fn open_read_only(path: &Path, steps: Steps) -> Result<Connection> {
     let opened = open_reader(path, steps);
     // SQLite follows links, too.
     let Ok(real) = path.canonicalize() else { return opened };

@@ -9,10 +9,9 @@ use std::{
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use crate::sqlite::{
-    copy::checkpoint,
-    error::{Result, StoreError},
-    migrations::{self, MigrationSteps},
+use crate::{
+    sql::{Result, StoreError, schema::Steps},
+    sqlite::{copy::checkpoint, migrations, session::SqliteSession},
 };
 
 /// Maximum bytes of the `-wal` file after a checkpoint.
@@ -21,7 +20,7 @@ const MAX_WAL_BYTES: i64 = 16 * 1024 * 1024;
 /// Pause before reopening a file that other processes are opening.
 const REOPEN_PAUSE: Duration = Duration::from_millis(10);
 
-pub(super) type WriteJob = Box<dyn FnOnce(&mut Connection) + Send>;
+pub(super) type WriteJob = Box<dyn FnOnce(&SqliteSession) + Send>;
 
 const COUNTER_CACHE_KIB: i64 = 512;
 
@@ -29,7 +28,7 @@ const COUNTER_CACHE_KIB: i64 = 512;
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(in crate::sqlite) enum DatabaseProfile {
+pub(crate) enum DatabaseProfile {
     Default,
     /// Waits this long for a writer in another process.
     BusyTimeout(Duration),
@@ -65,14 +64,14 @@ pub(super) fn in_transaction<T>(
 }
 
 impl WriterThread {
-    pub(super) fn start(path: &Path, steps: MigrationSteps, profile: DatabaseProfile) -> Result<Self> {
-        let mut connection = open_writer(path, steps, profile)?;
+    pub(super) fn start(path: &Path, steps: Steps, profile: DatabaseProfile) -> Result<Self> {
+        let session = SqliteSession::new(open_writer(path, steps, profile)?);
         let (jobs, queue) = mpsc::channel::<WriteJob>();
         let thread = std::thread::Builder::new()
             .name("sqlite-writer".into())
             .spawn(move || {
-                queue.into_iter().for_each(|job| job(&mut connection));
-                checkpoint(&connection);
+                queue.into_iter().for_each(|job| job(&session));
+                checkpoint(&session.connection());
             })
             .map_err(StoreError::Writer)?;
         Ok(Self { jobs: Some(jobs), thread: Some(thread) })
@@ -98,7 +97,7 @@ impl Drop for WriterThread {
 /// Opens the database for writing and migrates it.
 pub(in crate::sqlite) fn open_writer(
     path: &Path,
-    steps: MigrationSteps,
+    steps: Steps,
     profile: DatabaseProfile,
 ) -> Result<Connection> {
     let begin = Instant::now();
@@ -113,7 +112,7 @@ pub(in crate::sqlite) fn open_writer(
     }
 }
 
-fn try_open(path: &Path, steps: MigrationSteps, profile: DatabaseProfile) -> Result<Connection> {
+fn try_open(path: &Path, steps: Steps, profile: DatabaseProfile) -> Result<Connection> {
     let mut connection = Connection::open(path)?;
     connection.busy_timeout(profile.busy_timeout())?;
     migrations::check(&connection, steps)?;
@@ -137,7 +136,6 @@ fn try_open(path: &Path, steps: MigrationSteps, profile: DatabaseProfile) -> Res
         connection.pragma_update(None, "synchronous", "normal")?;
         connection.pragma_update(None, "cache_size", -COUNTER_CACHE_KIB)?;
     }
-    migrations::register_functions(&connection)?;
     migrations::migrate(&mut connection, steps)?;
     Ok(connection)
 }

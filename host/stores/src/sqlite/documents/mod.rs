@@ -19,6 +19,7 @@ use self::chunk_vectors::ChunkVectorCache;
 use super::{
     copy::DataFile,
     db::{Database, DatabaseProfile},
+    session::SqliteSession,
     statements::CachedStatements as _,
 };
 use crate::{
@@ -104,7 +105,8 @@ impl DocumentEngine for SqliteDocuments {
     }
 
     async fn health(&self, model: Option<&VectorModel>) -> Result<StoreHealth, Fault> {
-        let count = |db: &Connection, health: &mut StoreHealth| {
+        let count = |db: &SqliteSession, health: &mut StoreHealth| {
+            let db = db.connection();
             health.repositories = db.value("SELECT count(*) FROM repository", [])?;
             health.items = db.value("SELECT count(*) FROM file", [])?;
             Ok(())

@@ -141,7 +141,6 @@ mod tests {
     #[test]
     fn no_statement_goes_through_the_files_of_other_repositories() {
         let mut db = Connection::open_in_memory().unwrap();
-        migrations::register_functions(&db).unwrap();
         migrations::migrate(&mut db, migrations::DOCUMENTS).unwrap();
         // The plan must not depend on statistics.
         for analysed in [false, true] {

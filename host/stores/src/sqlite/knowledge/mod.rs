@@ -11,10 +11,12 @@ use gatehouse_core::{
     outcome::Fault,
     ports::knowledge::{EngineStatistics, KnowledgePage},
 };
-use rusqlite::Connection;
 use serde_json::{Map, Value};
 
-use super::{copy::DataFile, db::Database, statements::CachedStatements as _, vector_cache::VectorCache};
+use super::{
+    copy::DataFile, db::Database, session::SqliteSession, statements::CachedStatements as _,
+    vector_cache::VectorCache,
+};
 use crate::{
     embedding::{VectorModel, VectorStore},
     engine::{
@@ -98,7 +100,8 @@ impl PageEngine for SqliteEngine {
     }
 
     async fn health(&self, model: Option<&VectorModel>) -> Result<StoreHealth, Fault> {
-        let count = |db: &Connection, health: &mut StoreHealth| {
+        let count = |db: &SqliteSession, health: &mut StoreHealth| {
+            let db = db.connection();
             health.items = db.value("SELECT count(*) FROM page", [])?;
             Ok(())
         };

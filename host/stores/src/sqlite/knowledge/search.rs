@@ -172,7 +172,6 @@ mod tests {
     #[test]
     fn filters_never_query_an_index_page_by_page() {
         let mut db = Connection::open_in_memory().unwrap();
-        migrations::register_functions(&db).unwrap();
         migrations::migrate(&mut db, migrations::KNOWLEDGE).unwrap();
         // The plan must not depend on statistics.
         for analysed in [false, true] {

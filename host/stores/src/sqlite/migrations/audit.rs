@@ -1,8 +1,8 @@
 //! Schema of the audit and of the use of quotas.
 
-use super::MigrationSteps;
+use crate::sql::schema::{Step, Steps};
 
-pub(in crate::sqlite) const AUDIT: MigrationSteps = &[
+pub(in crate::sqlite) const AUDIT: Steps = &[Step::sqlite(
     // 1: entries in a chain of digests, keys of principals, and the use of quotas. Times are in Unix milliseconds.
     "
     -- Key of the HMAC over arguments.
@@ -80,11 +80,10 @@ pub(in crate::sqlite) const AUDIT: MigrationSteps = &[
         tokens       INTEGER NOT NULL,
         PRIMARY KEY (principal, quota)
     ) STRICT, WITHOUT ROWID;
-    ",
-    // 2: names cannot be exchanged.
-    "
+
+    -- Names cannot be exchanged.
     CREATE TRIGGER principal_is_fixed BEFORE UPDATE ON principal BEGIN
         SELECT RAISE(ABORT, 'principals of the audit cannot be changed');
     END;
     ",
-];
+)];

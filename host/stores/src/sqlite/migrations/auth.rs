@@ -1,8 +1,8 @@
 //! Schema of the API keys.
 
-use super::MigrationSteps;
+use crate::sql::schema::{Step, Steps};
 
-pub(in crate::sqlite) const AUTH: MigrationSteps = &[
+pub(in crate::sqlite) const AUTH: Steps = &[Step::sqlite(
     // 1: keys and their secrets. Times are in Unix milliseconds; lists are JSON. Triggers count changes, so that no
     // statement can forget it. The use of a secret is not a change.
     "
@@ -43,4 +43,4 @@ pub(in crate::sqlite) const AUTH: MigrationSteps = &[
         UPDATE auth_state SET version = version + 1;
     END;
     ",
-];
+)];

@@ -1,8 +1,8 @@
 //! Schema of the document store.
 
-use super::MigrationSteps;
+use crate::sql::schema::{Step, Steps};
 
-pub(in crate::sqlite) const DOCUMENTS: MigrationSteps = &[
+pub(in crate::sqlite) const DOCUMENTS: Steps = &[Step::sqlite(
     // 1: repositories, documents, chunks and vectors. Word indexes are created with each repository.
     concat!(
         "
@@ -82,4 +82,4 @@ pub(in crate::sqlite) const DOCUMENTS: MigrationSteps = &[
     INSERT INTO vector_state VALUES (1, 0);
     "
     ),
-];
+)];

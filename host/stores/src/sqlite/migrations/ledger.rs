@@ -1,8 +1,8 @@
 //! Schema of the call ledger.
 
-use super::MigrationSteps;
+use crate::sql::schema::{Step, Steps};
 
-pub(in crate::sqlite) const LEDGER: MigrationSteps = &[
+pub(in crate::sqlite) const LEDGER: Steps = &[Step::sqlite(
     // 1: individual calls temporarily, daily totals permanently. Times are in Unix milliseconds, days in UTC days since
     // 1970. `ending` is a code of `ledger/write.rs`; `last_failed` is time * 16 + ending, 0 if no call failed.
     "
@@ -62,13 +62,12 @@ pub(in crate::sqlite) const LEDGER: MigrationSteps = &[
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX caller_tool ON caller (tool, last);
     CREATE INDEX caller_last ON caller (last);
-    ",
-    // 2: text of the last failure of each tool, retained as long as individual calls.
-    "
+
+    -- Text of the last failure of each tool, retained as long as individual calls.
     CREATE TABLE failure (
         tool INTEGER PRIMARY KEY,
         at   INTEGER NOT NULL,
         text TEXT NOT NULL
     ) STRICT;
     ",
-];
+)];

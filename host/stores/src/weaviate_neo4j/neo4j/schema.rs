@@ -15,41 +15,36 @@ use gatehouse_core::Fault;
 
 use super::{CypherStatement, Neo4jClient, Neo4jError, cypher};
 
-pub(crate) const SCHEMA: i64 = 2;
+pub(crate) const SCHEMA: i64 = FIRST_VERSION - 1 + STEPS.len() as i64;
+
+/// Version of a graph after its first step. Lower versions belong to builds from before 0.1.0, which stored data in other
+/// forms.
+const FIRST_VERSION: i64 = 100;
 
 /// Migration steps. Each statement is idempotent and runs in its own transaction, because Neo4j cannot mix schema and
 /// data changes. Never edit a released step.
-const STEPS: [&[&str]; SCHEMA as usize] = [
-    &[
-        "CREATE CONSTRAINT wiki_page_key IF NOT EXISTS FOR (p:WikiPage) REQUIRE p.key IS UNIQUE",
-        "CREATE CONSTRAINT wiki_missing_key IF NOT EXISTS FOR (m:WikiMissing) REQUIRE m.key IS UNIQUE",
-        "CREATE CONSTRAINT wiki_domain_key IF NOT EXISTS FOR (d:WikiDomain) REQUIRE d.key IS UNIQUE",
-        "CREATE CONSTRAINT wiki_waiting_key IF NOT EXISTS FOR (w:WikiWaiting) REQUIRE w.key IS UNIQUE",
-        "CREATE CONSTRAINT wiki_state_name IF NOT EXISTS FOR (s:WikiState) REQUIRE s.name IS UNIQUE",
-        "CREATE INDEX wiki_page_title IF NOT EXISTS FOR (p:WikiPage) ON (p.title_key)",
-        "CREATE INDEX wiki_page_name IF NOT EXISTS FOR (p:WikiPage) ON (p.name_title)",
-        "CREATE INDEX wiki_page_name_id IF NOT EXISTS FOR (p:WikiPage) ON (p.name_id)",
-        "CREATE INDEX wiki_page_name_stem IF NOT EXISTS FOR (p:WikiPage) ON (p.name_stem)",
-        "CREATE CONSTRAINT wiki_vector_id IF NOT EXISTS FOR (v:WikiVector) REQUIRE v.id IS UNIQUE",
-        "CREATE INDEX wiki_vector_page IF NOT EXISTS FOR (v:WikiVector) ON (v.page)",
-        "CREATE INDEX wiki_page_root IF NOT EXISTS FOR (p:WikiPage) ON (p.root)",
-    ],
-    &[
-        // Vectors by corpus and key. Deletes earlier vectors, which are made again.
-        "CREATE CONSTRAINT wiki_item_id IF NOT EXISTS FOR (i:WikiItem) REQUIRE i.id IS UNIQUE",
-        "CREATE INDEX wiki_vector_space IF NOT EXISTS FOR (v:WikiVector) ON (v.space)",
-        "MATCH (v:WikiVector) WHERE v.space IS NULL DETACH DELETE v",
-        "MATCH (w:WikiWaiting) SET w.turn = randomUUID(), w.text = false",
-        "MATCH (p:WikiPage) MERGE (i:WikiItem {id: 'page\n' + p.key}) SET i.corpus = 'page', i.key = p.key, i.version = p.hash",
-    ],
-];
+const STEPS: [&[&str]; 1] = [&[
+    "CREATE CONSTRAINT wiki_page_key IF NOT EXISTS FOR (p:WikiPage) REQUIRE p.key IS UNIQUE",
+    "CREATE CONSTRAINT wiki_missing_key IF NOT EXISTS FOR (m:WikiMissing) REQUIRE m.key IS UNIQUE",
+    "CREATE CONSTRAINT wiki_domain_key IF NOT EXISTS FOR (d:WikiDomain) REQUIRE d.key IS UNIQUE",
+    "CREATE CONSTRAINT wiki_waiting_key IF NOT EXISTS FOR (w:WikiWaiting) REQUIRE w.key IS UNIQUE",
+    "CREATE CONSTRAINT wiki_state_name IF NOT EXISTS FOR (s:WikiState) REQUIRE s.name IS UNIQUE",
+    "CREATE INDEX wiki_page_title IF NOT EXISTS FOR (p:WikiPage) ON (p.title_key)",
+    "CREATE INDEX wiki_page_name IF NOT EXISTS FOR (p:WikiPage) ON (p.name_title)",
+    "CREATE INDEX wiki_page_name_id IF NOT EXISTS FOR (p:WikiPage) ON (p.name_id)",
+    "CREATE INDEX wiki_page_name_stem IF NOT EXISTS FOR (p:WikiPage) ON (p.name_stem)",
+    "CREATE CONSTRAINT wiki_vector_id IF NOT EXISTS FOR (v:WikiVector) REQUIRE v.id IS UNIQUE",
+    "CREATE INDEX wiki_page_root IF NOT EXISTS FOR (p:WikiPage) ON (p.root)",
+    "CREATE CONSTRAINT wiki_item_id IF NOT EXISTS FOR (i:WikiItem) REQUIRE i.id IS UNIQUE",
+    "CREATE INDEX wiki_vector_space IF NOT EXISTS FOR (v:WikiVector) ON (v.space)",
+]];
 
 impl Neo4jClient {
     /// Applies missing migration steps, once per process.
     pub(super) async fn prepare(self: &Arc<Self>) -> Result<(), Fault> {
         let preparation = self.ready.get_or_try_init(|| async {
             let version = self.schema().await?.unwrap_or(0);
-            for (step, statements) in (1..).zip(STEPS).filter(|(step, _)| *step > version) {
+            for (step, statements) in (FIRST_VERSION..).zip(STEPS).filter(|(step, _)| *step > version) {
                 for statement in statements {
                     self.run_in_own_transaction(cypher(statement))
                         .await
@@ -74,7 +69,8 @@ impl Neo4jClient {
         transaction.commit().await
     }
 
-    /// Returns the stored schema version. `None` if nothing was ever stored. Fails if it is newer than [`SCHEMA`].
+    /// Returns the stored schema version. `None` if nothing was ever stored. Fails if it is newer than [`SCHEMA`], or
+    /// older than [`FIRST_VERSION`].
     pub(crate) async fn schema(self: &Arc<Self>) -> Result<Option<i64>, Fault> {
         let statement = cypher("MATCH (s:WikiState {name: 'wiki'}) RETURN s.schema AS schema");
         let version = self.query_rows(statement, |row| Ok(row.get::<i64>("schema")?)).await?.pop();
@@ -86,6 +82,12 @@ impl Neo4jClient {
                 Err(self
                     .remote
                     .refused(&cause, "Update gatehouse, or set NEO4J_DATABASE to another database."))
+            }
+            Some(older) if older < FIRST_VERSION => {
+                let cause = format!("schema version {older} is from before gatehouse 0.1.0, and is not read");
+                let hint = "Keep this database for the older gatehouse. Set NEO4J_DATABASE to an empty database, and \
+                            index pages again.";
+                Err(self.remote.refused(&cause, hint))
             }
             version => Ok(version),
         }

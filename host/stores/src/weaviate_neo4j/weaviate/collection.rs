@@ -21,9 +21,6 @@ pub(crate) const MAIN: &str = "KGWikiPages";
 /// Collection of page vectors. It is separate because a change of the model requires a new collection.
 pub(crate) const VECTORS: &str = "KGWikiVectors";
 
-/// Left over from earlier versions.
-pub(crate) const VERSION_1_TEMPORARY: &str = "KGWikiPagesMeanwhile";
-
 /// Prefix of our collection descriptions. Increase the version when the format of objects changes, so that the
 /// collection is recreated.
 const DESCRIPTION: &str = "Gatehouse wiki pages, version 2, of graph ";

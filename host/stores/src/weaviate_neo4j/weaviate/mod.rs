@@ -10,7 +10,7 @@ use gatehouse_core::{Fault, names::quoted};
 use gatehouse_net::{Method, StatusCode};
 use serde_json::Value;
 
-pub(super) use collection::{CollectionState, MAIN, PageObject, VECTORS, VERSION_1_TEMPORARY};
+pub(super) use collection::{CollectionState, MAIN, PageObject, VECTORS};
 pub(super) use find::SearchFilter;
 
 use super::config::WeaviateNeo4jConfig;

@@ -3,8 +3,6 @@
 //! `fixtures/kept.json` has 16 results of different tools with three descriptions each, written before the search was
 //! tried on them, and 16 results that resemble them.
 
-use std::time::Duration;
-
 use gatehouse_core::ports::{
     ArtifactService as _,
     artifacts::{ArtifactDraft, ArtifactHit, MatchQuality},
@@ -104,34 +102,5 @@ pub(crate) async fn the_subject_of_a_result_is_found_without_a_summary<F: Artifa
         ("leaven", &json),
     ] {
         assert_eq!(shelf.find(question).await.first(), Some(id), "{question}");
-    }
-}
-
-/// Indexes artifacts that have no subject, as those of version 1, and finds them.
-pub(crate) async fn older_artifacts_get_their_subject<F: ArtifactFixture>(
-    engine: &F,
-    forget: impl AsyncFn(),
-) {
-    let before = shelf(engine);
-    let results = kept_results();
-    let (result, text) = (&results[0], r#"{"lighthouses": ["Ar Men"]}"#);
-    let kept = before.put(ArtifactDraft { text: text.into(), ..result.draft() }).await;
-    let foreign = ArtifactDraft { text: text.into(), ..ArtifactDraft::default() };
-    before.store.put(&named("ann"), foreign).await.unwrap();
-    before.store.close().await;
-    forget().await;
-    let after = shelf(engine);
-    assert_eq!((after.info(&kept.id).await, after.text(&kept.id).await), (Some(kept.clone()), text.into()));
-    assert_eq!(after.find("lighthouses").await, [""; 0]);
-    let _sweeper = after.store.start_sweeping(Duration::from_hours(1));
-    let end = std::time::Instant::now() + super::LONG;
-    while after.find("lighthouses").await != [kept.id.clone()] {
-        assert!(std::time::Instant::now() < end, "the older artifact is not indexed");
-        tokio::task::yield_now().await;
-    }
-    assert_eq!(after.info(&kept.id).await, Some(kept.clone()));
-    while after.store.search(&named("ann"), "lighthouses", 5).await.unwrap().len() != 1 {
-        assert!(std::time::Instant::now() < end, "another owner's artifact is not indexed");
-        tokio::task::yield_now().await;
     }
 }

@@ -78,6 +78,9 @@ macro_rules! artifact_behaviours {
             together {
                 two_hosts_may_keep_and_sweep_at_once,
                 two_hosts_that_keep_one_text_have_one_artifact,
+                a_text_that_one_host_deletes_while_another_keeps_it_is_there,
+                two_hosts_cannot_exceed_the_limit_of_an_owner,
+                changes_of_one_artifact_by_two_hosts_are_all_kept,
             }
         }
     };

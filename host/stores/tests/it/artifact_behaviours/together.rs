@@ -1,8 +1,11 @@
 //! Several processes with one store.
 
-use gatehouse_core::ports::{ArtifactService as _, artifacts::ArtifactDraft};
+use gatehouse_core::ports::{
+    ArtifactService as _,
+    artifacts::{ArtifactChanges, ArtifactDraft},
+};
 
-use super::{HOUR, LOCAL, draft, meaning::until_complete, shelf, shelf_by_meaning};
+use super::{HOUR, LOCAL, draft, meaning::until_complete, named, shelf, shelf_by_meaning, tagged};
 use crate::{embedder::TestEmbedder, engines::ArtifactFixture};
 
 pub(crate) async fn two_hosts_may_keep_and_sweep_at_once<F: ArtifactFixture>(engine: F) {
@@ -54,4 +57,48 @@ pub(crate) async fn two_hosts_that_keep_one_text_have_one_artifact<F: ArtifactFi
     there.clock.advance(3 * HOUR);
     // Each store uses its own clock.
     assert_eq!((there.recent(&[], "").await.len(), here.recent(&[], "").await.len()), (0, 10));
+}
+
+pub(crate) async fn a_text_that_one_host_deletes_while_another_keeps_it_is_there<F: ArtifactFixture>(
+    engine: F,
+) {
+    let (here, there) = (shelf(&engine), shelf(&engine));
+    for round in 0..20 {
+        let text = format!("text {round}");
+        let id = here.store.put(&named("ann"), draft(&text, "")).await.unwrap().id;
+        let ann = named("ann");
+        let (deleted, kept) =
+            tokio::join!(here.store.delete(&ann, &id), there.store.put(&LOCAL, draft(&text, "kept")),);
+        assert_eq!(deleted, Ok(true));
+        assert_eq!(there.text(&kept.unwrap().id).await, text);
+    }
+    assert_eq!(there.stored().await, 20);
+}
+
+pub(crate) async fn two_hosts_cannot_exceed_the_limit_of_an_owner<F: ArtifactFixture>(engine: F) {
+    let (here, there) = (shelf(&engine), shelf(&engine));
+    let limited = |text: String| ArtifactDraft { owner_limit: Some(150), ..draft(&text, "") };
+    for round in 0..10 {
+        let owner = named(&format!("ann {round}"));
+        let (one, two) = tokio::join!(
+            here.store.put(&owner, limited("a".repeat(100))),
+            there.store.put(&owner, limited("b".repeat(100))),
+        );
+        assert!(one.is_ok() != two.is_ok(), "{one:?} {two:?}");
+    }
+}
+
+pub(crate) async fn changes_of_one_artifact_by_two_hosts_are_all_kept<F: ArtifactFixture>(engine: F) {
+    let (here, there) = (shelf(&engine), shelf(&engine));
+    let id = here.put(draft("text", "")).await.id;
+    for round in 0..10 {
+        let tag = |tag: String| ArtifactChanges { add_tags: vec![tag], ..ArtifactChanges::default() };
+        let (one, two, three) = tokio::join!(
+            here.store.change(&LOCAL, &id, tag(format!("a{round}"))),
+            there.store.change(&LOCAL, &id, tag(format!("b{round}"))),
+            there.store.put(&LOCAL, tagged("text", "", &[&format!("c{round}")])),
+        );
+        assert!(one.is_ok() && two.is_ok() && three.is_ok(), "{one:?} {two:?} {three:?}");
+    }
+    assert_eq!(here.info(&id).await.unwrap().tags.len(), 30);
 }

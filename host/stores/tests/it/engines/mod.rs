@@ -12,7 +12,7 @@ mod weaviate_neo4j;
 use std::{path::PathBuf, sync::Arc};
 
 use gatehouse_core::ports::{Clock, Embedder};
-use gatehouse_stores::{ArtifactLimits, ArtifactStore, DocumentLibrary, WikiKnowledge, WikiRoots};
+use gatehouse_stores::{ArtifactLimits, ArtifactStore, DocumentLibrary, KvTables, WikiKnowledge, WikiRoots};
 
 /// Parameters to open a graph. Every engine must handle each field.
 #[derive(Clone)]
@@ -54,4 +54,12 @@ pub(crate) trait ArtifactFixture: Fixture {
         clock: Arc<dyn Clock>,
         embedder: Option<Arc<dyn Embedder>>,
     ) -> ArtifactStore;
+}
+
+pub(crate) trait KvFixture: Fixture {
+    /// Opens the store like a new process.
+    fn open_kv(&self, clock: Arc<dyn Clock>) -> KvTables;
+
+    /// Stores this many small values of the gate `a`, without the store.
+    async fn fill_kv(&self, keys: u64);
 }

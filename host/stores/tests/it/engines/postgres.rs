@@ -5,6 +5,7 @@ mod copying;
 mod crowded;
 mod documents;
 mod encryption;
+mod kv;
 mod server;
 mod state;
 mod trouble;
@@ -34,6 +35,10 @@ impl Fixture for Postgres {
         self.database.address()
     }
 }
+
+/// Schema versions that this build refuses, with the reason.
+const OTHER_VERSIONS: [(u32, &str); 2] =
+    [(999, "version 999 is newer than 100"), (2, "version 2 is from before gatehouse 0.1.0")];
 
 fn graph_on(url: &str, setup: Setup) -> WikiKnowledge {
     graph_with(PostgresConfig::parse(url).unwrap(), setup)

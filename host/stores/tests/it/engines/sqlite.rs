@@ -3,6 +3,7 @@
 mod artifacts;
 mod crash;
 mod documents;
+mod kv;
 
 use std::{
     path::{Path, PathBuf},

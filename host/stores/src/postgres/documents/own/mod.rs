@@ -16,7 +16,6 @@ use gatehouse_core::{
 
 use super::super::{
     error::count,
-    migrations,
     server::PostgresServer,
     session::PostgresSession,
     terms::storable,
@@ -124,6 +123,6 @@ impl DocumentEngine for OwnTables {
             health.without_vector = count(&row, 2)?;
             Ok(())
         };
-        self.vectors.health(migrations::DOCUMENTS, model, counts).await
+        self.vectors.health(model, counts).await
     }
 }

@@ -72,12 +72,12 @@ async fn nothing_passes_with(damage: impl FnOnce(&mut Vec<u8>)) {
 async fn a_newer_file_is_set_aside_unless_a_host_uses_it() {
     let dir = used().await;
     let file = dir.path().join("tools.db");
-    Connection::open(&file).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    Connection::open(&file).unwrap().pragma_update(None, "user_version", 999).unwrap();
     let newer = crate::sqlite::lock::DatabaseLock::try_shared(&file).unwrap();
     let tools = SqliteTools::new(file.clone());
     put(&tools, "open", "Reads.", ChangePolicy::Warn).await;
     assert_eq!(known(&tools, "open").await.tools.len(), 1);
-    assert!(tools.reason().is_some_and(|reason| reason.contains("version 99")), "{:?}", tools.reason());
+    assert!(tools.reason().is_some_and(|reason| reason.contains("version 999")), "{:?}", tools.reason());
     drop(newer);
     assert!(!tools.reopen_file().await && tools.reopen_file().await, "made again, then used");
     assert!(dir.path().join("tools.db.set-aside").exists());

@@ -12,7 +12,7 @@ use gatehouse_core::ports::{
 };
 use gatehouse_stores::{DocumentLibrary, DocumentTables, PostgresConfig, PostgresDocumentsConfig, WikiRoots};
 
-use super::{Postgres, Setup, graph_on};
+use super::{OTHER_VERSIONS, Postgres, Setup, graph_on};
 use crate::{
     document_behaviours::{add, document_behaviours, file, shelf, shelf_by_meaning, until_complete},
     embedder::TestEmbedder,
@@ -66,7 +66,7 @@ async fn asking_after_its_health_makes_no_table() {
     let schemas = "SELECT count(*) FROM pg_namespace WHERE nspname = 'gatehouse'";
     assert_eq!(place.database.number(schemas).await, 0);
     assert_eq!(library.repositories(true).await.unwrap(), []);
-    assert_eq!(library.health().await.unwrap().schema, Some((1, 1)));
+    assert_eq!(library.health().await.unwrap().schema, Some((100, 100)));
 }
 
 #[tokio::test]
@@ -85,7 +85,7 @@ async fn pages_and_documents_live_side_by_side() {
 }
 
 #[tokio::test]
-async fn a_newer_schema_is_refused_and_not_touched() {
+async fn newer_and_older_schemas_are_refused_and_not_touched() {
     let Some(place) = Postgres::fresh().await else { return };
     let old = shelf(&place).await;
     let database = &place.database;
@@ -96,12 +96,14 @@ async fn a_newer_schema_is_refused_and_not_touched() {
         let known = database
             .number(&format!("SELECT version FROM gatehouse.schema_version WHERE part = '{part}'"))
             .await;
-        database.run(&set(99)).await;
-        for library in [&old, &place.open_documents(None)] {
-            let faults =
-                [library.repositories(false).await.unwrap_err(), library.health().await.unwrap_err()];
-            for fault in faults {
-                assert!(fault.message.contains("version 99 is newer than"), "{fault}");
+        for (version, reason) in OTHER_VERSIONS {
+            database.run(&set(version)).await;
+            for library in [&old, &place.open_documents(None)] {
+                let faults =
+                    [library.repositories(false).await.unwrap_err(), library.health().await.unwrap_err()];
+                for fault in faults {
+                    assert!(fault.message.contains(reason) && fault.hint.is_some(), "{fault}");
+                }
             }
         }
         database.run(&set(known as u32)).await;

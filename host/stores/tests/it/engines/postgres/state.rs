@@ -11,7 +11,7 @@ use gatehouse_core::{
 };
 use gatehouse_stores::WikiRoots;
 
-use super::{Postgres, graph_on};
+use super::{OTHER_VERSIONS, Postgres, graph_on};
 use crate::{
     embedder::TestEmbedder,
     engines::{Fixture as _, Setup},
@@ -23,46 +23,29 @@ async fn house() -> Option<House<Postgres>> {
 }
 
 #[tokio::test]
-async fn a_newer_schema_is_refused_and_not_touched() {
+async fn newer_and_older_schemas_are_refused_and_not_touched() {
     let Some(house) = house().await else { return };
     let database = &house.engine.database;
     let old = house.open();
     index(&old, &house.wiki()).await;
-    database.run("UPDATE gatehouse.schema_version SET version = 99 WHERE part = 'knowledge'").await;
-    // A host that was running before the change, and a new one.
-    for graph in [&old, &house.open()] {
-        let faults = [
-            graph.search("yeast", &PageFilters::default(), 5).await.unwrap_err(),
-            graph.index(Some(house.wiki()), IndexOptions::default(), &|_, _| {}).await.unwrap_err(),
-            graph.health().await.unwrap_err(),
-        ];
-        for fault in faults {
-            assert_eq!(fault.kind, FaultKind::Unavailable);
-            assert!(fault.message.contains("version 99 is newer than 2"), "{fault:?}");
-            assert!(fault.hint.unwrap().contains("Update gatehouse") && !fault.retryable);
+    for (version, reason) in OTHER_VERSIONS {
+        let set = format!("UPDATE gatehouse.schema_version SET version = {version} WHERE part = 'knowledge'");
+        database.run(&set).await;
+        // A host that was running before the change, and a new one.
+        for graph in [&old, &house.open()] {
+            let faults = [
+                graph.search("yeast", &PageFilters::default(), 5).await.unwrap_err(),
+                graph.index(Some(house.wiki()), IndexOptions::default(), &|_, _| {}).await.unwrap_err(),
+                graph.health().await.unwrap_err(),
+            ];
+            for fault in faults {
+                assert_eq!(fault.kind, FaultKind::Unavailable);
+                assert!(fault.message.contains(reason), "{fault:?}");
+                assert!(fault.hint.is_some() && !fault.retryable);
+            }
         }
     }
     assert_eq!(database.number("SELECT count(*) FROM gatehouse.page").await, 5);
-}
-
-#[tokio::test]
-async fn vectors_of_pages_become_those_of_items_without_asking_the_model() {
-    let Some(house) = house().await else { return };
-    let embedder = TestEmbedder::new("test/one", 64);
-    index(&house.open_by_meaning(&embedder), &house.wiki()).await;
-    // Recreate version 1 of the tables.
-    let older = "CREATE TABLE gatehouse.page_vector AS SELECT p.number AS page, v.model, v.dimension, v.embedding, v.made
-             FROM gatehouse.item_vector v JOIN gatehouse.page p ON p.key = v.key;
-         DROP TABLE gatehouse.item_vector; DROP TABLE gatehouse.item;
-         UPDATE gatehouse.schema_version SET version = 1";
-    house.engine.database.run(older).await;
-    let graph = house.open_by_meaning(&embedder);
-    assert!(graph.wait_for_vectors(Duration::from_secs(60)).await);
-    assert_eq!(graph.search("loaves", &PageFilters::default(), 5).await.unwrap().note, None);
-    assert_eq!(embedder.documents(), 5);
-    let count_sql =
-        "SELECT count(*) FROM pg_tables WHERE schemaname = 'gatehouse' AND tablename = 'page_vector'";
-    assert_eq!(house.engine.database.number(count_sql).await, 0);
 }
 
 #[tokio::test]

@@ -13,10 +13,7 @@ use rusqlite::Connection;
 
 use super::{Setup, Sqlite};
 use crate::{
-    artifact_behaviours::{
-        HOUR, LOCAL, artifact_behaviours, described::older_artifacts_get_their_subject, draft,
-        keeping::noise, shelf,
-    },
+    artifact_behaviours::{HOUR, LOCAL, artifact_behaviours, draft, keeping::noise, shelf},
     engines::{ArtifactFixture, Fixture},
 };
 
@@ -75,7 +72,7 @@ async fn asking_after_its_health_and_sweeping_make_no_database() {
     assert!(!place.database().exists());
     shelf.put(draft("x", "")).await;
     let health = shelf.store.health().await.unwrap();
-    assert_eq!((health.engine, health.schema, health.address), ("sqlite", Some((2, 2)), place.address()));
+    assert_eq!((health.engine, health.schema, health.address), ("sqlite", Some((100, 100)), place.address()));
 }
 
 #[tokio::test]
@@ -100,28 +97,6 @@ async fn swept_artifacts_leave_no_trace_and_free_their_space() {
     }
     assert!(holds(&left, "unforgettable"));
     assert_eq!(shelf.text(&stays).await, "stays");
-}
-
-#[tokio::test]
-async fn artifacts_of_version_1_are_kept_and_indexed() {
-    let place = SqliteArtifacts::fresh().await.unwrap();
-    older_artifacts_get_their_subject(&place, async || {
-        let db = Connection::open(place.database()).unwrap();
-        let words = |owner: i64| {
-            format!(
-                "DELETE FROM words_{owner}; INSERT INTO words_{owner} (rowid, heading, summary)
-                 SELECT number, coalesce(tool, ''), coalesce(summary, '') FROM artifact WHERE owner = {owner};"
-            )
-        };
-        db.execute_batch(&format!(
-            "DROP INDEX artifact_no_subject; ALTER TABLE artifact DROP COLUMN subject; PRAGMA user_version = 1;
-             {}{}",
-            words(1),
-            words(2)
-        ))
-        .unwrap();
-    })
-    .await;
 }
 
 #[tokio::test]
@@ -150,7 +125,7 @@ async fn damage_is_reported_and_other_artifacts_are_readable() {
     let intact = shelf.put(draft("intact", "")).await.id;
     let db = Connection::open(place.database()).unwrap();
     db.execute(
-        "UPDATE text_block SET packed = (SELECT packed FROM text_block WHERE text = 2) WHERE text = 1",
+        "UPDATE artifact_block SET packed = (SELECT packed FROM artifact_block WHERE text = 2) WHERE text = 1",
         [],
     )
     .unwrap();
@@ -175,19 +150,21 @@ async fn a_database_that_cannot_be_opened_is_unavailable_and_named() {
 }
 
 #[tokio::test]
-async fn a_newer_database_is_refused_and_not_touched() {
+async fn newer_and_older_databases_are_refused_and_not_touched() {
     let place = SqliteArtifacts::fresh().await.unwrap();
     let old = shelf(&place);
     old.put(draft("x", "")).await;
     old.store.close().await;
     // The header stores the schema version at byte 60.
     let mut bytes = std::fs::read(place.database()).unwrap();
-    bytes[60..64].copy_from_slice(&99_u32.to_be_bytes());
-    std::fs::write(place.database(), &bytes).unwrap();
-    let new = shelf(&place);
-    let fault = new.store.put(&LOCAL, draft("y", "")).await.unwrap_err();
-    assert!(fault.message.contains("version 99 is newer than"), "{fault}");
-    assert!(new.store.sweep().await.is_err());
-    new.store.close().await;
-    assert_eq!(std::fs::read(place.database()).unwrap(), bytes);
+    for (version, reason) in [(999_u32, "version 999 is newer than"), (2, "version 2 is from before")] {
+        bytes[60..64].copy_from_slice(&version.to_be_bytes());
+        std::fs::write(place.database(), &bytes).unwrap();
+        let new = shelf(&place);
+        let fault = new.store.put(&LOCAL, draft("y", "")).await.unwrap_err();
+        assert!(fault.message.contains(reason), "{fault}");
+        assert!(new.store.sweep().await.is_err());
+        new.store.close().await;
+        assert_eq!(std::fs::read(place.database()).unwrap(), bytes);
+    }
 }

@@ -79,11 +79,11 @@ async fn a_newer_database_is_refused_and_not_touched() {
     library.close().await;
     // The header stores the schema version at byte 60.
     let mut bytes = std::fs::read(place.database()).unwrap();
-    bytes[60..64].copy_from_slice(&99_u32.to_be_bytes());
+    bytes[60..64].copy_from_slice(&999_u32.to_be_bytes());
     std::fs::write(place.database(), &bytes).unwrap();
     let library = place.open_documents(None);
     let fault = library.repositories(false).await.unwrap_err();
-    assert!(fault.message.contains("version 99 is newer than"), "{fault}");
+    assert!(fault.message.contains("version 999 is newer than"), "{fault}");
     library.close().await;
     assert_eq!(std::fs::read(place.database()).unwrap(), bytes);
 }

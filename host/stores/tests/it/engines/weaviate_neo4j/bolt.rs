@@ -148,20 +148,21 @@ async fn hosts_that_write_at_the_same_time_come_one_after_the_other() {
 }
 
 #[tokio::test]
-async fn a_newer_graph_is_refused_and_not_touched() {
+async fn newer_and_older_graphs_are_refused_and_not_touched() {
     let Some(house) = house().await else { return };
     index(&house.open(), &house.wiki()).await;
-    house.engine.database.cypher("MATCH (s:WikiState) SET s.schema = 99");
-    let graph = house.open();
-    let faults = [
-        graph.page("x").await.unwrap_err(),
-        graph.search("x", &Default::default(), 5).await.unwrap_err(),
-        graph.index(Some(house.wiki()), Default::default(), &|_, _| {}).await.unwrap_err(),
-        graph.health().await.unwrap_err(),
-    ];
-    for fault in faults {
-        assert!(fault.message.contains("schema version 99 is newer than 2"), "{}", fault.message);
-        assert!(!fault.retryable);
+    for (version, reason) in [(999, "version 999 is newer than 100"), (2, "version 2 is from before")] {
+        house.engine.database.cypher(&format!("MATCH (s:WikiState) SET s.schema = {version}"));
+        let graph = house.open();
+        let faults = [
+            graph.page("x").await.unwrap_err(),
+            graph.search("x", &Default::default(), 5).await.unwrap_err(),
+            graph.index(Some(house.wiki()), Default::default(), &|_, _| {}).await.unwrap_err(),
+            graph.health().await.unwrap_err(),
+        ];
+        for fault in faults {
+            assert!(fault.message.contains(reason) && !fault.retryable, "{}", fault.message);
+        }
     }
 }
 

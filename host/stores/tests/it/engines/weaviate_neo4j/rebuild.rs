@@ -126,16 +126,3 @@ async fn objects_that_weaviate_lost_are_restored_without_the_model() {
     assert_eq!(house.engine.fake.collections(), collections(5));
     assert_eq!(model.documents(), 5);
 }
-
-#[tokio::test]
-async fn a_graph_of_the_first_schema_gets_its_items_and_their_vectors() {
-    let Some(house) = house().await else { return };
-    index(&house.open(), &house.wiki()).await;
-    house.engine.database.cypher("MATCH (i:WikiItem) DETACH DELETE i");
-    house.engine.database.cypher("MATCH (s:WikiState) SET s.schema = 1");
-    let model = TestEmbedder::new("test/one", 64);
-    let graph = with(&house, Arc::clone(&model) as _);
-    assert_eq!(seen(&graph).await.unwrap().0, 5);
-    assert!(graph.wait_for_vectors(SOON).await);
-    assert_eq!((seen(&graph).await.unwrap(), model.documents()), ((5, None), 5));
-}

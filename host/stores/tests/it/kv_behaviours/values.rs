@@ -1,6 +1,4 @@
-//! Key-value store of gates: values, counters, isolation, quotas and expiry.
-
-use std::{path::PathBuf, sync::Arc};
+//! Values, counters, isolation, quotas and expiry.
 
 use gatehouse_core::{
     FaultKind,
@@ -9,51 +7,26 @@ use gatehouse_core::{
         kv::{KvQuota, MAX_KEYS, MAX_LISTED, MAX_STORED_KEY, MAX_VALUE},
     },
 };
-use gatehouse_stores::SqliteKv;
 
-use crate::support::{TestClock, clock};
+use super::{QUOTA, SMALL, Store, set, store};
+use crate::engines::KvFixture;
 
-const QUOTA: KvQuota<'static> = KvQuota::of_gate(16 << 20);
-
-const SMALL: KvQuota<'static> = KvQuota::of_gate(100);
-
-struct Store {
-    _dir: tempfile::TempDir,
-    path: PathBuf,
-    clock: Arc<TestClock>,
-    kv: SqliteKv,
-}
-
-fn store() -> Store {
-    let dir = tempfile::tempdir().unwrap();
-    let (path, clock) = (dir.path().join("state/kv.db"), clock());
-    let kv = SqliteKv::new(path.clone(), Arc::clone(&clock) as _);
-    Store { _dir: dir, path, clock, kv }
-}
-
-async fn set(kv: &SqliteKv, gate: &str, key: &str, value: &[u8], ttl_ms: Option<u64>) {
-    kv.set(gate, key, value.to_vec(), ttl_ms, QUOTA).await.unwrap();
-}
-
-#[tokio::test]
-async fn a_value_stays_until_it_is_replaced_or_deleted() {
-    let Store { kv, path, clock, _dir } = store();
-    assert!(!path.exists(), "nothing is made before it is needed");
+pub(crate) async fn a_value_stays_until_it_is_replaced_or_deleted<F: KvFixture>(engine: F) {
+    let Store { kv, clock } = store(&engine);
     assert_eq!(kv.get("a", "k").await, Ok(None));
     set(&kv, "a", "k", b"one", None).await;
     set(&kv, "a", "k", &[0, 255, 10], None).await;
     set(&kv, "a", "empty", b"", None).await;
     drop(kv);
-    let kv = SqliteKv::new(path, clock);
+    let kv = engine.open_kv(clock);
     assert_eq!(kv.get("a", "k").await, Ok(Some(vec![0, 255, 10])));
     assert_eq!(kv.get("a", "empty").await, Ok(Some(vec![])));
     assert_eq!((kv.delete("a", "k").await, kv.delete("a", "k").await), (Ok(true), Ok(false)));
     assert_eq!(kv.get("a", "k").await, Ok(None));
 }
 
-#[tokio::test]
-async fn gates_do_not_see_each_other() {
-    let store = store();
+pub(crate) async fn gates_do_not_see_each_other<F: KvFixture>(engine: F) {
+    let store = store(&engine);
     set(&store.kv, "a", "k", b"a's", None).await;
     set(&store.kv, "b", "k", b"b's", None).await;
     set(&store.kv, "b", "only b", b"", None).await;
@@ -63,9 +36,8 @@ async fn gates_do_not_see_each_other() {
     assert_eq!(store.kv.keys("b", "").await, Ok(vec!["k".to_owned(), "only b".to_owned()]));
 }
 
-#[tokio::test]
-async fn expired_values_are_invisible_to_every_read() {
-    let Store { kv, clock, _dir, .. } = store();
+pub(crate) async fn expired_values_are_invisible_to_every_read<F: KvFixture>(engine: F) {
+    let Store { kv, clock } = store(&engine);
     set(&kv, "a", "short", b"x", Some(1_000)).await;
     set(&kv, "a", "for good", b"x", Some(u64::MAX)).await;
     set(&kv, "a", "never", b"x", Some(0)).await;
@@ -82,9 +54,8 @@ async fn expired_values_are_invisible_to_every_read() {
     assert_eq!(kv.get("a", "short").await, Ok(Some(b"y".to_vec())));
 }
 
-#[tokio::test]
-async fn the_quota_counts_only_live_keys_and_values() {
-    let Store { kv, clock, _dir, .. } = store();
+pub(crate) async fn the_quota_counts_only_live_keys_and_values<F: KvFixture>(engine: F) {
+    let Store { kv, clock } = store(&engine);
     let put =
         |key: &'static str, bytes: usize, ttl: Option<u64>| kv.set("a", key, vec![1; bytes], ttl, SMALL);
     put("four", 46, Some(10)).await.unwrap();
@@ -103,9 +74,8 @@ async fn the_quota_counts_only_live_keys_and_values() {
     put("again", 44, None).await.unwrap();
 }
 
-#[tokio::test]
-async fn numbers_are_added_up_in_one_step() {
-    let Store { kv, path, clock, _dir } = store();
+pub(crate) async fn numbers_are_added_up_in_one_step<F: KvFixture>(engine: F) {
+    let Store { kv, clock } = store(&engine);
     let add = |delta: i64, ttl: Option<u64>| kv.add("a", "n", delta, ttl, QUOTA);
     assert_eq!(add(5, None).await, Ok(5));
     assert_eq!(add(-7, Some(1_000)).await, Ok(-2));
@@ -115,7 +85,7 @@ async fn numbers_are_added_up_in_one_step() {
     clock.advance(1_000);
     assert_eq!(add(1, None).await, Ok(1));
     // Two stores on one file, like two hosts: additions are atomic.
-    let other = SqliteKv::new(path, clock);
+    let other = engine.open_kv(clock);
     for _ in 0..20 {
         let (one, two, three) = tokio::join!(
             kv.add("a", "shared", 1, None, QUOTA),
@@ -128,9 +98,8 @@ async fn numbers_are_added_up_in_one_step() {
     assert_eq!(other.get("b", "shared").await, Ok(Some(b"20".to_vec())));
 }
 
-#[tokio::test]
-async fn a_failed_add_changes_nothing() {
-    let Store { kv, _dir, .. } = store();
+pub(crate) async fn a_failed_add_changes_nothing<F: KvFixture>(engine: F) {
+    let Store { kv, .. } = store(&engine);
     for value in [&b"many"[..], b"", b"1.5", b"+1", b"9223372036854775808", &[0xff]] {
         set(&kv, "a", "n", value, None).await;
         let fault = kv.add("a", "n", 1, None, QUOTA).await.unwrap_err();
@@ -149,28 +118,19 @@ async fn a_failed_add_changes_nothing() {
     assert_eq!(kv.add("a", "", 1, None, QUOTA).await.unwrap_err().kind, FaultKind::InvalidArguments);
 }
 
-#[tokio::test]
-async fn the_number_of_keys_is_bounded() {
-    let Store { kv, path, _dir, .. } = store();
+pub(crate) async fn the_number_of_keys_is_bounded<F: KvFixture>(engine: F) {
+    let Store { kv, .. } = store(&engine);
     set(&kv, "a", "one", b"", None).await;
     // Insert rows directly, because ten thousand durable writes are slow.
-    fill(&path, MAX_KEYS - 1);
+    engine.fill_kv(MAX_KEYS - 1).await;
     let fault = kv.set("a", "one more", vec![], None, QUOTA).await.unwrap_err();
     assert_eq!((fault.kind, fault.message.contains("10000 keys")), (FaultKind::Exhausted, true));
     set(&kv, "a", "one", b"replaced", None).await;
     assert_eq!(kv.keys("a", "").await.unwrap().len(), MAX_LISTED);
 }
 
-fn fill(path: &std::path::Path, keys: u64) {
-    let db = rusqlite::Connection::open(path).unwrap();
-    let rows = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
-                INSERT INTO entry (gate, key, size, value) SELECT 'a', 'k' || i, 8, x'' FROM n";
-    db.execute(rows, [keys as i64]).unwrap();
-}
-
-#[tokio::test]
-async fn keys_are_found_by_how_they_begin() {
-    let Store { kv, _dir, .. } = store();
+pub(crate) async fn keys_are_found_by_how_they_begin<F: KvFixture>(engine: F) {
+    let Store { kv, .. } = store(&engine);
     for key in ["a/1", "a/2", "a0", "a", "A/1", "a/%", "a/_x", "ä/1", "\u{10ffff}"] {
         set(&kv, "a", key, b"", None).await;
     }
@@ -182,9 +142,8 @@ async fn keys_are_found_by_how_they_begin() {
     assert!(kv.keys("a", "\0").await.unwrap().is_empty());
 }
 
-#[tokio::test]
-async fn keys_and_values_have_sizes() {
-    let Store { kv, _dir, .. } = store();
+pub(crate) async fn keys_and_values_have_sizes<F: KvFixture>(engine: F) {
+    let Store { kv, .. } = store(&engine);
     let (longest, longer) = ("k".repeat(MAX_STORED_KEY), "k".repeat(MAX_STORED_KEY + 1));
     for bad in ["", &longer, "a\0b"] {
         assert_eq!(kv.get("a", bad).await.unwrap_err().kind, FaultKind::InvalidArguments);
@@ -197,10 +156,9 @@ async fn keys_and_values_have_sizes() {
     assert_eq!(fault.kind, FaultKind::Exhausted);
 }
 
-#[tokio::test]
-async fn two_hosts_share_one_file() {
-    let Store { kv, path, clock, _dir } = store();
-    let other = SqliteKv::new(path, clock);
+pub(crate) async fn two_hosts_share_one_file<F: KvFixture>(engine: F) {
+    let Store { kv, clock } = store(&engine);
+    let other = engine.open_kv(clock);
     for n in 0..20 {
         let (a, b) = (format!("a{n}"), format!("b{n}"));
         let (one, two) = tokio::join!(
@@ -218,9 +176,8 @@ async fn two_hosts_share_one_file() {
     assert!(one.is_ok() != two.is_ok(), "{one:?} {two:?}");
 }
 
-#[tokio::test]
-async fn a_caller_that_fills_its_share_stops_neither_others_nor_the_gate() {
-    let Store { kv, clock, _dir, .. } = store();
+pub(crate) async fn a_caller_that_fills_its_share_stops_neither_others_nor_the_gate<F: KvFixture>(engine: F) {
+    let Store { kv, clock } = store(&engine);
     let of = |owner: &'static str| KvQuota { owner: Some(owner), ..SMALL };
     kv.set("a", "ann's", vec![1; 95], None, of("ann")).await.unwrap();
     let fault = kv.set("a", "more", vec![], None, of("ann")).await.unwrap_err();
@@ -239,7 +196,7 @@ async fn a_caller_that_fills_its_share_stops_neither_others_nor_the_gate() {
     assert_eq!(
         kv.erase("ann", vec!["gate".into()]).await,
         Ok(3),
-        "with an expired one and one of an older version"
+        "with an expired one and one without an owner"
     );
     assert_eq!(kv.keys("a", "").await, Ok(vec!["bob's".to_owned()]));
 }

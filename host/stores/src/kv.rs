@@ -1,0 +1,330 @@
+//! Key-value data of gates, in its own database.
+//!
+//! Reads ignore expired values immediately; the next write deletes their rows.
+
+use std::{path::PathBuf, sync::Arc};
+
+use async_trait::async_trait;
+use gatehouse_core::{
+    names,
+    outcome::Fault,
+    ports::{
+        Clock, KvStore,
+        kv::{KvQuota, MAX_KEY, MAX_KEYS, MAX_LISTED, MAX_STORED_KEY, MAX_VALUE},
+    },
+};
+
+#[cfg(feature = "postgres")]
+use crate::postgres::{self, PostgresConfig, PostgresServer, ServerTables};
+use crate::{
+    sql::{
+        Database, Result, Session, Turn,
+        schema::{Step, Steps},
+        values,
+    },
+    sqlite::{SqliteDatabase, copy::DataFile},
+};
+
+pub(crate) const SCHEMA: Steps = &[Step {
+    // 1: values by gate and key. owner: empty if the value belongs to no principal. The value column is last, so that
+    // reading the others skips it. The index of sizes answers all sums.
+    both: "
+    CREATE TABLE kv_entry (
+        gate       TEXT NOT NULL,
+        key        TEXT NOT NULL,
+        owner      TEXT NOT NULL,
+        size       INTEGER NOT NULL,
+        expires_at INTEGER,
+        value      BLOB NOT NULL,
+        PRIMARY KEY (gate, key)
+    ) STRICT;
+    CREATE INDEX kv_entry_size ON kv_entry (gate, owner, size, expires_at);
+    CREATE INDEX kv_entry_expiry ON kv_entry (expires_at) WHERE expires_at IS NOT NULL;
+    CREATE INDEX kv_entry_owner ON kv_entry (owner, size, expires_at) WHERE owner <> '';
+",
+    sqlite: "",
+    postgres: "",
+}];
+
+/// Condition: not expired at `?1`.
+const LIVE: &str = "(expires_at IS NULL OR expires_at > ?1)";
+
+pub struct KvTables {
+    db: Database,
+    clock: Arc<dyn Clock>,
+}
+
+impl KvTables {
+    /// Keeps values in a file that the first call creates.
+    pub fn sqlite(path: PathBuf, clock: Arc<dyn Clock>) -> Self {
+        Self { db: Database::Sqlite(Arc::new(SqliteDatabase::new(DataFile::Kv, path))), clock }
+    }
+
+    /// Keeps values on a server, which several hosts can share.
+    #[cfg(feature = "postgres")]
+    pub fn postgres(server: PostgresConfig, clock: Arc<dyn Clock>) -> Self {
+        let tables = ServerTables::Own(postgres::KV);
+        let server = PostgresServer::new("key-value store 'postgres'", server, tables);
+        Self { db: Database::Postgres(server), clock }
+    }
+
+    /// Closes the store permanently and checkpoints a file.
+    pub async fn close(&self) {
+        self.db.close().await;
+    }
+
+    /// Returns all principals that own values, sorted.
+    pub async fn owners(&self) -> Result<Vec<String>, Fault> {
+        let sql = "SELECT DISTINCT owner FROM kv_entry WHERE owner <> '' ORDER BY owner";
+        self.db.read_existing(async move |db: Session<'_>| db.column(sql, &[]).await).await
+    }
+
+    /// Deletes all values of an owner, and those without an owner under keys with one of these prefixes. Returns their
+    /// number.
+    pub async fn erase(&self, owner: &str, prefixes: Vec<String>) -> Result<u64, Fault> {
+        let owner = owner.to_owned();
+        let write = async move |db: Session<'_>| {
+            let mut erased = db.run("DELETE FROM kv_entry WHERE owner = ?1", values![owner]).await?;
+            for prefix in &prefixes {
+                let sql = "DELETE FROM kv_entry WHERE owner = '' AND substr(key, 1, length(?1)) = ?1";
+                erased += db.run(sql, values![prefix]).await?;
+            }
+            Ok(erased)
+        };
+        self.db.write_existing(&[], write).await
+    }
+
+    fn now(&self) -> i64 {
+        i64::try_from(self.clock.now_ms()).unwrap_or(i64::MAX)
+    }
+
+    /// Runs a write after deleting what has expired. Writes whose quotas are the same run one at a time.
+    async fn write<T: Send + 'static>(
+        &self,
+        gate: &str,
+        owner: &str,
+        work: impl AsyncFnOnce(Session<'_>, i64) -> Result<T> + Send + 'static,
+    ) -> Result<T, Fault> {
+        let now = self.now();
+        let turn = if owner.is_empty() {
+            Turn::Key("kv of a gate", gate)
+        } else {
+            Turn::Key("kv of an owner", owner)
+        };
+        let write = async move |db: Session<'_>| {
+            let expired = "DELETE FROM kv_entry WHERE (gate, key) IN
+                (SELECT gate, key FROM kv_entry WHERE expires_at IS NOT NULL AND expires_at <= ?1
+                 @lock(FOR UPDATE SKIP LOCKED))";
+            db.run(expired, values![now]).await?;
+            work(db, now).await
+        };
+        self.db.write(&[turn], write).await
+    }
+}
+
+#[async_trait]
+impl KvStore for KvTables {
+    async fn get(&self, gate: &str, key: &str) -> Result<Option<Vec<u8>>, Fault> {
+        check_key(key)?;
+        let (gate, key, now) = (gate.to_owned(), key.to_owned(), self.now());
+        let sql = format!("SELECT value FROM kv_entry WHERE gate = ?2 AND key = ?3 AND {LIVE}");
+        self.db.read(async move |db: Session<'_>| db.find(&sql, values![now, gate, key]).await).await
+    }
+
+    async fn set(
+        &self,
+        gate: &str,
+        key: &str,
+        value: Vec<u8>,
+        ttl_ms: Option<u64>,
+        quota: KvQuota<'_>,
+    ) -> Result<(), Fault> {
+        check_key(key)?;
+        if value.len() > MAX_VALUE {
+            return Err(Fault::exhausted(format!(
+                "value for '{}' is {} bytes; the limit is {MAX_VALUE}",
+                names::quoted(key, 80),
+                value.len()
+            ))
+            .hint("Split it over several keys."));
+        }
+        let entry = Entry::new(gate, key, quota);
+        let work = async move |db: Session<'_>, now: i64| entry.put(db, &value, now, ttl_ms).await;
+        self.write(gate, quota.owner.unwrap_or_default(), work).await
+    }
+
+    async fn add(
+        &self,
+        gate: &str,
+        key: &str,
+        delta: i64,
+        ttl_ms: Option<u64>,
+        quota: KvQuota<'_>,
+    ) -> Result<i64, Fault> {
+        check_key(key)?;
+        let entry = Entry::new(gate, key, quota);
+        let work = async move |db: Session<'_>, now: i64| {
+            let sql = format!("SELECT value FROM kv_entry WHERE gate = ?2 AND key = ?3 AND {LIVE}");
+            let value: Option<Vec<u8>> = db.find(&sql, values![now, entry.gate, entry.key]).await?;
+            let sum = sum(&entry.key, value.as_deref(), delta)?;
+            entry.put(db, sum.to_string().as_bytes(), now, ttl_ms).await?;
+            Ok(sum)
+        };
+        self.write(gate, quota.owner.unwrap_or_default(), work).await
+    }
+
+    async fn delete(&self, gate: &str, key: &str) -> Result<bool, Fault> {
+        check_key(key)?;
+        let (name, key) = (gate.to_owned(), key.to_owned());
+        let work = async move |db: Session<'_>, now: i64| {
+            let sql = format!("DELETE FROM kv_entry WHERE gate = ?2 AND key = ?3 AND {LIVE}");
+            Ok(db.run(&sql, values![now, name, key]).await? > 0)
+        };
+        self.write(gate, "", work).await
+    }
+
+    async fn owner_bytes(&self, owner: &str) -> Result<u64, Fault> {
+        let (owner, now) = (owner.to_owned(), self.now());
+        let work = async move |db: Session<'_>| owner_bytes(db, &owner, now).await;
+        self.db.read_existing(work).await.map(i64::unsigned_abs)
+    }
+
+    async fn keys(&self, gate: &str, prefix: &str) -> Result<Vec<String>, Fault> {
+        let (gate, prefix, now) = (gate.to_owned(), prefix.to_owned(), self.now());
+        // Keys compare by bytes, so those with the prefix are consecutive.
+        let sql = format!(
+            "SELECT key FROM kv_entry WHERE gate = ?2 AND key >= ?3 AND {LIVE} ORDER BY key LIMIT {MAX_LISTED}"
+        );
+        let work = async move |db: Session<'_>| {
+            let mut keys: Vec<String> = db.column(&sql, values![now, gate, prefix]).await?;
+            keys.truncate(keys.iter().take_while(|key| key.starts_with(&prefix)).count());
+            Ok(keys)
+        };
+        self.db.read(work).await
+    }
+}
+
+/// A value to store, and the limits of its space.
+struct Entry {
+    gate: String,
+    key: String,
+    /// Empty for no owner.
+    owner: String,
+    max_bytes: u64,
+    /// Maximum bytes of the owner in all gates.
+    max_owner_bytes: Option<u64>,
+}
+
+impl Entry {
+    fn new(gate: &str, key: &str, quota: KvQuota<'_>) -> Self {
+        let KvQuota { bytes, owner, owner_bytes } = quota;
+        Self {
+            gate: gate.to_owned(),
+            key: key.to_owned(),
+            owner: owner.unwrap_or_default().to_owned(),
+            max_bytes: bytes,
+            max_owner_bytes: owner_bytes.filter(|_| owner.is_some()),
+        }
+    }
+
+    async fn put(&self, db: Session<'_>, value: &[u8], now: i64, ttl_ms: Option<u64>) -> Result<()> {
+        let Self { gate, key, owner, .. } = self;
+        let size = key.len() as i64 + value.len() as i64;
+        self.check_quota(db, size.unsigned_abs(), now).await?;
+        let expires_at = ttl_ms.map(|ttl| now.saturating_add(i64::try_from(ttl).unwrap_or(i64::MAX)));
+        let sql =
+            "INSERT INTO kv_entry (gate, key, owner, size, expires_at, value) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+             ON CONFLICT (gate, key) DO UPDATE SET owner = excluded.owner, size = excluded.size,
+                expires_at = excluded.expires_at, value = excluded.value";
+        db.run(sql, values![gate, key, owner, size, expires_at, value]).await.map(drop)
+    }
+
+    /// Checks that the gate, or the owner within the gate, may store `size` bytes in addition to its other keys.
+    async fn check_quota(&self, db: Session<'_>, size: u64, now: i64) -> Result<()> {
+        let Self { gate, key, owner, max_bytes, max_owner_bytes } = self;
+        let usage = format!(
+            "SELECT count(*), CAST(coalesce(sum(size), 0) AS bigint) FROM kv_entry
+             WHERE gate = ?2 AND owner = ?3 AND {LIVE}"
+        );
+        let usage = db.first(&usage, values![now, gate, owner], |row| Ok((row.get(0)?, row.get(1)?))).await?;
+        let (keys, bytes): (i64, i64) = usage.unwrap_or_default();
+        let replaced =
+            format!("SELECT size FROM kv_entry WHERE gate = ?2 AND key = ?3 AND owner = ?4 AND {LIVE}");
+        let replaced: Option<i64> = db.find(&replaced, values![now, gate, key, owner]).await?;
+        let keys = keys as u64 + u64::from(replaced.is_none());
+        let bytes = (bytes - replaced.unwrap_or(0)) as u64 + size;
+        let for_owner = if owner.is_empty() { "" } else { " for this caller" };
+        if bytes > *max_bytes {
+            return Err(Fault::exhausted(format!(
+                "gate '{gate}' would store {bytes} bytes{for_owner}; its quota is {max_bytes}"
+            ))
+            .hint(format!(
+                "Delete keys that it no longer needs, or raise limits.kv under [gates.{gate}] in presets.toml."
+            ))
+            .into());
+        }
+        if keys > MAX_KEYS {
+            return Err(Fault::exhausted(format!(
+                "gate '{gate}' already has {MAX_KEYS} keys{for_owner}, the limit for a gate"
+            ))
+            .hint("Delete keys that it no longer needs, or store several values under one key.")
+            .into());
+        }
+        let Some(max_owner_bytes) = max_owner_bytes else { return Ok(()) };
+        let total = owner_bytes(db, owner, now).await?;
+        let bytes = (total - replaced.unwrap_or(0)).unsigned_abs() + size;
+        if bytes > *max_owner_bytes {
+            return Err(Fault::exhausted(format!(
+                "this caller would store {bytes} bytes of kv; its quota leaves {max_owner_bytes}"
+            ))
+            .hint(
+                "Delete artifacts and values that are no longer needed, or ask the host's operator for more.",
+            )
+            .into());
+        }
+        Ok(())
+    }
+}
+
+async fn owner_bytes(db: Session<'_>, owner: &str, now: i64) -> Result<i64> {
+    let sql = format!(
+        "SELECT CAST(coalesce(sum(size), 0) AS bigint) FROM kv_entry WHERE owner = ?2 AND owner <> '' AND {LIVE}"
+    );
+    db.value(&sql, values![now, owner]).await
+}
+
+fn sum(key: &str, value: Option<&[u8]>, delta: i64) -> Result<i64, Fault> {
+    let key = || names::quoted(key, 80);
+    let stored: i64 = match value {
+        None => 0,
+        Some(value) => std::str::from_utf8(value)
+            .ok()
+            .filter(|digits| !digits.starts_with('+'))
+            .and_then(|digits| digits.parse().ok())
+            .ok_or_else(|| {
+                Fault::invalid(format!("value for '{}' is not a decimal integer", key()))
+                    .hint("Set it to an integer, or delete the key.")
+            })?,
+    };
+    stored.checked_add(delta).ok_or_else(|| {
+        Fault::invalid(format!("value for '{}' plus {delta} does not fit in 64 bits", key()))
+            .hint("Set it to a smaller integer.")
+    })
+}
+
+fn check_key(key: &str) -> Result<(), Fault> {
+    let wrong = if key.is_empty() {
+        "is empty"
+    } else if key.len() > MAX_STORED_KEY {
+        "is too long"
+    } else if key.contains('\0') {
+        "contains NUL"
+    } else {
+        return Ok(());
+    };
+    Err(Fault::invalid(format!("key '{}' {wrong}", names::quoted(key, 80)))
+        .hint(format!("A key is 1 to {MAX_KEY} bytes of text without NUL.")))
+}
+
+#[cfg(test)]
+mod tests;

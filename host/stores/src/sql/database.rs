@@ -1,0 +1,139 @@
+//! The database of a domain on either engine.
+
+use std::{
+    pin::pin,
+    sync::Arc,
+    task::{Context, Poll, Waker},
+};
+
+use gatehouse_core::outcome::{Fault, FaultKind};
+
+use super::{
+    error::{Result, StoreError},
+    session::Session,
+};
+#[cfg(feature = "postgres")]
+use crate::postgres::PostgresServer;
+use crate::sqlite::SqliteDatabase;
+
+/// The writes that a write does not run beside. SQLite runs one at a time anyway.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Turn<'a> {
+    /// Writes with [`Alone`](Self::Alone) and the same name.
+    Shared(&'static str),
+    /// Writes with any turn of the same name.
+    Alone(&'static str),
+    /// Writes with the same name and key.
+    Key(&'static str, &'a str),
+}
+
+#[derive(Clone)]
+pub(crate) enum Database {
+    Sqlite(Arc<SqliteDatabase>),
+    #[cfg(feature = "postgres")]
+    Postgres(Arc<PostgresServer>),
+}
+
+impl Database {
+    /// Runs a read on one snapshot. On PostgreSQL, dropping the future cancels its statement on the server.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        work: impl AsyncFnOnce(Session<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T, Fault> {
+        match self {
+            Self::Sqlite(db) => db.read_session(move |session| complete(work(session))).await,
+            #[cfg(feature = "postgres")]
+            Self::Postgres(server) => server.read_with(async |db| work(Session::Postgres(db)).await).await,
+        }
+    }
+
+    /// Runs a write in one transaction, which commits only if `work` succeeds.
+    ///
+    /// # Errors
+    /// `exhausted` if the disk is full, because the caller can free space.
+    pub(crate) async fn write<T: Send + 'static>(
+        &self,
+        turns: &[Turn<'_>],
+        work: impl AsyncFnOnce(Session<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T, Fault> {
+        let result = self.try_write(turns, work).await?;
+        result.map_err(|error| self.fault(error))
+    }
+
+    /// Like [`write`](Self::write), but returns errors of `work` unconverted.
+    pub(crate) async fn try_write<T: Send + 'static>(
+        &self,
+        turns: &[Turn<'_>],
+        work: impl AsyncFnOnce(Session<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<Result<T>, Fault> {
+        match self {
+            Self::Sqlite(db) => db.write_session(move |session| complete(work(session))).await,
+            #[cfg(feature = "postgres")]
+            Self::Postgres(server) => {
+                server.try_write_with(turns, async |db| work(Session::Postgres(db)).await).await
+            }
+        }
+    }
+
+    /// Converts an error of a write to a fault.
+    pub(crate) fn fault(&self, error: StoreError) -> Fault {
+        let is_full = error.is_full();
+        let fault = match self {
+            Self::Sqlite(db) => db.fault(error),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(server) => server.fault(error),
+        };
+        if is_full { Fault { kind: FaultKind::Exhausted, ..fault } } else { fault }
+    }
+
+    /// Like [`read`](Self::read), but returns the default if nothing was ever stored. Does not create a database.
+    pub(crate) async fn read_existing<T: Default + Send + 'static>(
+        &self,
+        work: impl AsyncFnOnce(Session<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T, Fault> {
+        if self.exists().await? { self.read(work).await } else { Ok(T::default()) }
+    }
+
+    /// Like [`write`](Self::write), but returns the default if nothing was ever stored. Does not create a database.
+    pub(crate) async fn write_existing<T: Default + Send + 'static>(
+        &self,
+        turns: &[Turn<'_>],
+        work: impl AsyncFnOnce(Session<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T, Fault> {
+        if self.exists().await? { self.write(turns, work).await } else { Ok(T::default()) }
+    }
+
+    async fn exists(&self) -> Result<bool, Fault> {
+        match self {
+            Self::Sqlite(db) => Ok(db.exists().await),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(server) => server.has_tables().await,
+        }
+    }
+
+    /// Returns free pages of a file to the file system.
+    pub(crate) async fn reclaim_space(&self) -> Result<(), Fault> {
+        match self {
+            Self::Sqlite(db) => db.reclaim_space().await,
+            #[cfg(feature = "postgres")]
+            Self::Postgres(_) => Ok(()),
+        }
+    }
+
+    /// Closes a file permanently, after running reads and accepted writes.
+    pub(crate) async fn close(&self) {
+        match self {
+            Self::Sqlite(db) => db.close().await,
+            #[cfg(feature = "postgres")]
+            Self::Postgres(_) => {}
+        }
+    }
+}
+
+/// Returns the result of work on SQLite, whose statements never wait.
+pub(super) fn complete<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    match pin!(work).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(result) => result,
+        Poll::Pending => Err(StoreError::invalid("a statement on SQLite waited")),
+    }
+}

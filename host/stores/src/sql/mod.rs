@@ -1,0 +1,24 @@
+//! SQL that runs on every engine: one unit of work, its statements, values and rows.
+//!
+//! Statements are written once, in a common form that a [`Session`] translates:
+//!
+//! | written | SQLite | PostgreSQL |
+//! |---|---|---|
+//! | `?1` | `?1` | `$1` |
+//! | `@numbers(?1)`, `@texts(?1)` | rows of a JSON list | rows of an array |
+//! | `instr(a, b)` | the same | `strpos(a, b)` |
+//! | `@lock(FOR UPDATE)` | nothing, as one transaction writes at a time | `FOR UPDATE` |
+
+pub(crate) mod database;
+pub(crate) mod error;
+pub(crate) mod schema;
+pub(crate) mod session;
+pub(crate) mod value;
+pub(crate) mod vectors;
+
+pub(crate) use self::{
+    database::{Database, Turn},
+    error::{Result, StoreError},
+    session::Session,
+    value::{SqlRow, SqlValue, values},
+};

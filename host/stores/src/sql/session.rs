@@ -1,0 +1,147 @@
+//! One unit of work on one connection of an engine.
+
+use std::borrow::Cow;
+
+use super::{
+    error::{Result, StoreError},
+    value::{FromColumn, SqlRow, SqlValue},
+};
+#[cfg(feature = "postgres")]
+use crate::postgres::PostgresSession;
+use crate::sqlite::SqliteSession;
+
+/// A transaction on a snapshot. On SQLite, each statement is complete when it is first polled.
+#[derive(Clone, Copy)]
+pub(crate) enum Session<'c> {
+    Sqlite(&'c SqliteSession),
+    #[cfg(feature = "postgres")]
+    Postgres(&'c PostgresSession),
+}
+
+impl Session<'_> {
+    /// Executes a statement and returns the number of affected rows.
+    pub(crate) async fn run(self, sql: &str, values: &[SqlValue<'_>]) -> Result<u64> {
+        match self {
+            Self::Sqlite(db) => db.run(&sqlite_sql(sql), values),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(db) => db.run(&postgres_sql(sql), &parameters(values)).await,
+        }
+    }
+
+    /// Executes a statement once for each list of values. On PostgreSQL, without waiting in between.
+    pub(crate) async fn run_each(self, sql: &str, rows: &[Vec<SqlValue<'_>>]) -> Result<()> {
+        match self {
+            Self::Sqlite(db) => rows.iter().try_for_each(|values| db.run(&sqlite_sql(sql), values).map(drop)),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(db) => {
+                let sql = postgres_sql(sql);
+                let runs = rows.iter().map(async |values| db.run(&sql, &parameters(values)).await);
+                futures_util::future::try_join_all(runs).await.map(drop)
+            }
+        }
+    }
+
+    /// Reads all rows.
+    pub(crate) async fn rows<T, C: FromIterator<T>>(
+        self,
+        sql: &str,
+        values: &[SqlValue<'_>],
+        read: impl Fn(&SqlRow<'_>) -> Result<T>,
+    ) -> Result<C> {
+        match self {
+            Self::Sqlite(db) => db.rows(&sqlite_sql(sql), values, |row| read(&SqlRow::Sqlite(row))),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(db) => {
+                let rows = db.rows(&postgres_sql(sql), &parameters(values)).await?;
+                rows.iter().map(|row| read(&SqlRow::Postgres(row))).collect()
+            }
+        }
+    }
+
+    /// Reads the first row. `None` if there are no rows.
+    pub(crate) async fn first<T>(
+        self,
+        sql: &str,
+        values: &[SqlValue<'_>],
+        read: impl Fn(&SqlRow<'_>) -> Result<T>,
+    ) -> Result<Option<T>> {
+        Ok(self.rows::<T, Vec<T>>(sql, values, read).await?.into_iter().next())
+    }
+
+    /// Returns the first column of all rows.
+    pub(crate) async fn column<T: FromColumn, C: FromIterator<T>>(
+        self,
+        sql: &str,
+        values: &[SqlValue<'_>],
+    ) -> Result<C> {
+        self.rows(sql, values, |row| row.get(0)).await
+    }
+
+    /// Returns the first column of the first row. `None` if there are no rows.
+    pub(crate) async fn find<T: FromColumn>(self, sql: &str, values: &[SqlValue<'_>]) -> Result<Option<T>> {
+        self.first(sql, values, |row| row.get(0)).await
+    }
+
+    /// Returns the first column of the first row, which must exist.
+    pub(crate) async fn value<T: FromColumn>(self, sql: &str, values: &[SqlValue<'_>]) -> Result<T> {
+        self.find(sql, values).await?.ok_or_else(|| StoreError::invalid("a row is missing"))
+    }
+}
+
+#[cfg(feature = "postgres")]
+fn parameters<'a>(values: &'a [SqlValue<'a>]) -> Vec<&'a (dyn tokio_postgres::types::ToSql + Sync)> {
+    values.iter().map(|value| value as _).collect()
+}
+
+/// Replaces each `@name(argument)` of a statement.
+fn expand<'s>(sql: &'s str, form: impl Fn(&str, &str) -> String) -> Cow<'s, str> {
+    let mut parts = sql.split('@');
+    let mut expanded = Cow::Borrowed(parts.next().unwrap_or_default());
+    for part in parts {
+        let (name, rest) = part.split_once('(').unwrap_or((part, ""));
+        let (argument, rest) = rest.split_once(')').unwrap_or((rest, ""));
+        let expanded = expanded.to_mut();
+        expanded.push_str(&form(name, argument));
+        expanded.push_str(rest);
+    }
+    expanded
+}
+
+fn sqlite_sql(sql: &str) -> Cow<'_, str> {
+    expand(sql, |name, argument| match name {
+        "lock" => String::new(),
+        _ => format!("(SELECT value FROM json_each({argument}))"),
+    })
+}
+
+#[cfg(feature = "postgres")]
+fn postgres_sql(sql: &str) -> String {
+    let sql = sql.replace('?', "$").replace("instr(", "strpos(");
+    let sql = expand(&sql, |name, argument| match name {
+        "lock" => argument.to_owned(),
+        "texts" => format!("(SELECT unnest({argument}::text[]) AS value)"),
+        _ => format!("(SELECT unnest({argument}::bigint[]) AS value)"),
+    });
+    sql.into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_are_translated() {
+        let sql = "SELECT a FROM t WHERE a IN @numbers(?1) AND b IN @texts(?2) AND instr(c, ?3) = 0 @lock(FOR UPDATE)";
+        assert_eq!(
+            sqlite_sql(sql),
+            "SELECT a FROM t WHERE a IN (SELECT value FROM json_each(?1)) \
+             AND b IN (SELECT value FROM json_each(?2)) AND instr(c, ?3) = 0 "
+        );
+        #[cfg(feature = "postgres")]
+        assert_eq!(
+            postgres_sql(sql),
+            "SELECT a FROM t WHERE a IN (SELECT unnest($1::bigint[]) AS value) \
+             AND b IN (SELECT unnest($2::text[]) AS value) AND strpos(c, $3) = 0 FOR UPDATE"
+        );
+    }
+}
