@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use gatehouse_core::{
     outcome::Fault,
     ports::knowledge::{EngineStatistics, KnowledgePage, PageType},
-    search::{MIN_CANDIDATE_POOL, NameMatch, NameQuery, ScoredCandidate, SearchQuery},
+    search::{MIN_CANDIDATE_POOL, NameMatch, NameQuery, ScoredCandidate, SearchQuery, name::name_key},
 };
 use serde_json::{Map, Value};
 
@@ -192,6 +192,18 @@ pub(crate) fn name_matches<K: Ord>(
         pages.retain(|_, name| *name == NameMatch::Exact);
     }
     pages
+}
+
+/// Characters of a name. Index rows of PostgreSQL cannot be much longer.
+const MAX_NAME: usize = 200;
+
+/// Returns the distinct comparison keys of names, without those too long for an index.
+pub(crate) fn name_keys(names: [&str; 3]) -> Vec<String> {
+    let mut keys: Vec<String> = names.into_iter().map(name_key).collect();
+    keys.retain(|key| !key.is_empty() && key.chars().count() <= MAX_NAME);
+    keys.sort_unstable();
+    keys.dedup();
+    keys
 }
 
 /// Returns the statistics of an engine, given the number of pages of each type, by its name, and of links.

@@ -3,6 +3,7 @@
 mod changed_files;
 mod export;
 mod index;
+pub(crate) mod pages;
 mod patch;
 mod plan;
 mod replace;
@@ -26,19 +27,21 @@ use gatehouse_core::{
 };
 
 #[cfg(feature = "postgres")]
-use crate::postgres::{PostgresConfig, knowledge::PostgresEngine};
+use crate::postgres::{self, PostgresConfig, PostgresServer, ServerTables};
 #[cfg(feature = "weaviate-neo4j")]
 use crate::weaviate_neo4j::{WeaviateNeo4jConfig, WeaviateNeo4jEngine};
 use crate::{
     embedding::EmbeddingTask,
     engine::{PageEngine, PageScope, StoreHealth},
     nearest::nearest,
-    sqlite::knowledge::SqliteEngine,
+    sql::Database,
+    sqlite::{SqliteDatabase, copy::DataFile},
     wiki::{WikiRoots, ids},
 };
 
 use changed_files::FileChangeTracker;
 pub use export::LinkedPage;
+use pages::PageTables;
 use search::PageTexts;
 
 #[derive(Debug, Clone)]
@@ -68,7 +71,8 @@ impl WikiKnowledge {
         embedder: Option<Arc<dyn Embedder>>,
     ) -> Self {
         let KnowledgeConfig { database, roots, default_root } = config;
-        Self::with_engine(Arc::new(SqliteEngine::new(database)), (roots, default_root), clock, embedder)
+        let db = Database::Sqlite(Arc::new(SqliteDatabase::new(DataFile::Knowledge, database)));
+        Self::with_engine(Arc::new(PageTables::new(db)), (roots, default_root), clock, embedder)
     }
 
     /// Creates a graph on a PostgreSQL server. The first call connects.
@@ -80,7 +84,10 @@ impl WikiKnowledge {
         clock: Arc<dyn Clock>,
         embedder: Option<Arc<dyn Embedder>>,
     ) -> Self {
-        Self::with_engine(Arc::new(PostgresEngine::new(server)), (roots, default_root), clock, embedder)
+        let tables = ServerTables::Own(postgres::KNOWLEDGE);
+        let server = PostgresServer::new("knowledge engine 'postgres'", server, tables);
+        let engine = Arc::new(PageTables::new(Database::Postgres(server)));
+        Self::with_engine(engine, (roots, default_root), clock, embedder)
     }
 
     /// Creates a graph on Neo4j, with Weaviate as its search index. The first call connects.

@@ -19,13 +19,13 @@ use crate::postgres::{self, PostgresConfig, PostgresServer, ServerTables};
 use crate::{
     sql::{
         Database, Result, Session, Turn,
-        schema::{Step, Steps},
+        schema::{SchemaStep, Steps},
         values,
     },
     sqlite::{SqliteDatabase, copy::DataFile},
 };
 
-pub(crate) const SCHEMA: Steps = &[Step {
+pub(crate) const SCHEMA: Steps = &[SchemaStep {
     // 1: values by gate and key. owner: empty if the value belongs to no principal. The value column is last, so that
     // reading the others skips it. The index of sizes answers all sums.
     both: "

@@ -7,6 +7,7 @@
 //! - `--tools` before these options: tool search only
 //! - `--verdict` before these options: the weights of the tool search's verdict
 //! - `--times FOLDER`, `--digests FOLDER`, `--tool-times`: time of extracts, digests and tool searches
+//! - `--store-times [URL]`: time of artifacts and values of gates, in files or on a PostgreSQL server
 //! - `--results FOLDER`: facts that summaries of the results retain
 //! - `--tokens FILE`: token counts of texts
 #![allow(clippy::print_stdout)] // the result is the output
@@ -21,6 +22,7 @@ mod languages;
 mod recall;
 mod results;
 mod sets;
+mod store_times;
 mod times;
 mod tool_times;
 mod tools;
@@ -59,6 +61,11 @@ async fn main() -> Result<()> {
     }
     if arguments.next_if_eq("--tool-times").is_some() {
         println!("{}", serde_json::to_string_pretty(&tool_times::run().await?)?);
+        return Ok(());
+    }
+    if arguments.next_if_eq("--store-times").is_some() {
+        let url = arguments.next();
+        println!("{}", serde_json::to_string_pretty(&store_times::run(url.as_deref()).await?)?);
         return Ok(());
     }
     if arguments.next_if_eq("--tools").is_some() {

@@ -6,6 +6,7 @@
 //! `--peers` other gateways beside this one, `--growth` larger sizes, and `--profile` the parts of a call.
 
 mod added_time;
+mod delay;
 mod growth;
 mod http_server;
 mod peers;
@@ -28,6 +29,7 @@ mod p16_documents;
 mod p17_tasks;
 mod p19_team;
 mod p1_latency;
+mod p20_stores;
 mod p2_throughput;
 mod p3_start;
 mod p4_memory;
@@ -74,10 +76,11 @@ const MEASUREMENTS: &[Measurement] = &[
     Measurement { id: "P17", about: "tasks: directly, by the proxy, by a script", run: p17_tasks::run },
     Measurement { id: "P18", about: "a script of one line", run: added_time::script },
     Measurement { id: "P19", about: "a host for a team", run: p19_team::run },
+    Measurement { id: "P20", about: "artifacts and values of gates on each engine", run: p20_stores::run },
 ];
 
 /// Measurements of the gateway alone, which `--noise` skips.
-const GATEWAY_ALONE: [&str; 9] = ["P5", "P8", "P8h", "P10", "P13", "P16", "P17", "P18", "P19"];
+const GATEWAY_ALONE: [&str; 10] = ["P5", "P8", "P8h", "P10", "P13", "P16", "P17", "P18", "P19", "P20"];
 
 #[derive(Clone, Copy)]
 enum BenchSide {

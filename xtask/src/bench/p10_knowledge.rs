@@ -1,7 +1,7 @@
 //! P10: time to search the knowledge graph, and to index 100 pages, through the gateway and the gates `kg`, `idea` and
 //! `code`.
 //!
-//! Pages are variants of the sample wiki's pages.
+//! Pages are variants of the sample wiki's pages. On PostgreSQL, too, also with a millisecond of network delay.
 
 use std::fs;
 use std::path::Path;
@@ -9,10 +9,12 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
+use super::p20_stores::places;
 use super::report::{BenchReport, Bound, ReportRow};
 use super::server::BenchServer;
 use super::setup::Bench;
 use super::stats::median;
+use crate::servers::TestServer;
 
 /// Pages of a graph, with the required and target search time in milliseconds.
 const SIZES: [(usize, f64, f64); 3] = [(100, 3.0, 1.0), (1_000, 8.0, 3.0), (10_000, 15.0, 5.0)];
@@ -23,15 +25,31 @@ const TURNS: usize = 10;
 
 pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
     let questions = questions(&bench.root.join("tests/fixtures/queries/sample.jsonl"))?;
+    let postgres = TestServer::postgres()?;
+    for (place, url) in places(&postgres)? {
+        measure(bench, report, &questions, (place, url))?;
+    }
+    Ok(())
+}
+
+/// Measures all sizes in one place: in files without an address of a server.
+fn measure(
+    bench: &Bench,
+    report: &mut BenchReport,
+    questions: &[String],
+    (place, url): (&str, Option<String>),
+) -> Result<()> {
+    // Each size clears the graph of the one before.
     for (pages, reach, aim) in SIZES {
-        let (gateway, wiki) = bench.knowledge(pages)?;
+        let (reach, aim) = if url.is_none() { (reach, aim) } else { (10.0 * reach, 5.0 * aim) };
+        let (gateway, wiki) = bench.knowledge(pages, place)?;
         write_wiki(&bench.root.join("docs/sample-wiki"), &wiki, pages)?;
-        let mut server = bench.start(&gateway)?;
-        let index = json!({"wiki_dir": wiki, "clear_existing": true}).to_string();
+        let mut server = bench.start_with(&gateway, url.as_deref().map(|url| ("DATABASE_URL", url)))?;
+        let index = json!({"wiki_dir": wiki, "clear_existing": true, "confirm": "all"}).to_string();
         if pages == SIZES[0].0 {
             let times = (0..bench.rounds(INDEXINGS)).map(|_| call(&mut server, "kg_index", &index));
             let times = times.collect::<Result<Vec<_>>>()?;
-            add(report, format!("index {pages} pages"), &times, 1_000.0, 300.0);
+            add(report, format!("index {pages} pages{}", suffix(place)), &times, 1_000.0, 300.0);
         } else {
             // Returns before all vectors exist; searches report how many pages are pending.
             call(&mut server, "kg_index", &index)?;
@@ -50,10 +68,15 @@ pub(crate) fn run(bench: &Bench, report: &mut BenchReport) -> Result<()> {
                     times.push(call(&mut server, tool, ask)?);
                 }
             }
-            add(report, format!("{what} over {pages} pages, p50"), &times, reach, aim);
+            add(report, format!("{what} over {pages} pages{}, p50", suffix(place)), &times, reach, aim);
         }
     }
     Ok(())
+}
+
+/// Returns what a row adds to its name outside of files.
+fn suffix(place: &str) -> String {
+    if place == "files" { String::new() } else { format!(", {place}") }
 }
 
 /// Returns the searches: label, tool and arguments. Filters let about half of the pages pass; narrow ones are always

@@ -105,12 +105,14 @@ impl Bench {
     }
 
     /// Makes the files of a gateway with the knowledge graph, and returns it with the directory of its wiki.
-    pub(crate) fn knowledge(&self, pages: usize) -> Result<(Gateway, PathBuf)> {
-        let name = format!("{pages}-pages");
+    /// `place` is `files`, or else that of a server.
+    pub(crate) fn knowledge(&self, pages: usize, place: &str) -> Result<(Gateway, PathBuf)> {
+        let name = format!("{pages}-pages-{}", place.replace(' ', "-"));
+        let engine = if place == "files" { "sqlite" } else { "postgres" };
         let wiki = self.folder.join(&name).join("wiki");
         fs::create_dir_all(&wiki).with_context(|| format!("cannot create {}", wiki.display()))?;
         let settings = format!(
-            "[knowledge]\nwiki_roots = [{}]\n\n[gates.kg]\ngrants = [\"knowledge\"]\n\n\
+            "[knowledge]\nengine = \"{engine}\"\nwiki_roots = [{}]\n\n[gates.kg]\ngrants = [\"knowledge\"]\n\n\
              [gates.idea]\ngrants = [\"knowledge:read\"]\n\n\
              [gates.code]\ngrants = [\"knowledge:read\"]\n\n\
              [presets.bench]\nstructured = true\ngates.kg = {{}}\ngates.idea = {{}}\ngates.code = {{}}\n",
@@ -171,12 +173,21 @@ impl Bench {
     }
 
     pub(crate) fn start(&self, gateway: &Gateway) -> Result<BenchServer> {
+        self.start_with(gateway, None)
+    }
+
+    /// Starts a gateway with a variable of its environment.
+    pub(crate) fn start_with(
+        &self,
+        gateway: &Gateway,
+        variable: Option<(&str, &str)>,
+    ) -> Result<BenchServer> {
         if self.noise {
             return self.start_floor();
         }
         let mut command = self.gateway_command(gateway);
         command.arg("serve").arg("--config");
-        command.arg(gateway.folder.join("presets.toml")).args(["--preset", "bench"]);
+        command.arg(gateway.folder.join("presets.toml")).args(["--preset", "bench"]).envs(variable);
         BenchServer::start(command, gateway.folder.join("stderr.log"))
     }
 

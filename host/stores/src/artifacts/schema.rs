@@ -1,8 +1,8 @@
 //! Tables of artifacts.
 
-use crate::sql::schema::{Step, Steps};
+use crate::sql::schema::{SchemaStep, Steps};
 
-pub(crate) const SCHEMA: Steps = &[Step {
+pub(crate) const SCHEMA: Steps = &[SchemaStep {
     // 1: texts in blocks, and metadata by owner. Times are in Unix milliseconds.
     both: "
     -- A unique name of the store.
@@ -66,15 +66,6 @@ pub(crate) const SCHEMA: Steps = &[Step {
     CREATE TABLE artifact_owner (
         number INTEGER PRIMARY KEY AUTOINCREMENT,
         name   TEXT NOT NULL UNIQUE
-    ) STRICT;
-
-    -- As in the other databases. An item has the number of its artifact.
-    CREATE TABLE item (
-        number  INTEGER PRIMARY KEY,
-        corpus  TEXT NOT NULL,
-        key     TEXT NOT NULL,
-        version TEXT NOT NULL,
-        UNIQUE (corpus, key)
     ) STRICT;
 ",
         crate::sqlite::vector_tables!(),

@@ -9,7 +9,7 @@ mod documents;
 use std::time::Duration;
 
 use super::{error::Result, session::PostgresSession};
-use crate::sql::schema::{self, Step, Steps};
+use crate::sql::schema::{self, SchemaStep, Steps};
 
 /// A group of tables with its own version number.
 #[derive(Debug, Clone, Copy)]
@@ -24,89 +24,12 @@ pub(crate) struct SchemaPart {
     pub(super) steps: Steps,
 }
 
-pub(super) const KNOWLEDGE: SchemaPart = SchemaPart {
+pub(crate) const KNOWLEDGE: SchemaPart = SchemaPart {
     name: "knowledge",
     depends_on: None,
     write_timeout: None,
     lock_key: 1,
-    // 1: pages, their texts, domains, links and search terms. A changed page gets a new number. Columns with long
-    // values use hash indexes, which accept any length.
-    steps: &[Step::postgres("
-    CREATE TEXT SEARCH DICTIONARY gatehouse.stem (TEMPLATE = pg_catalog.snowball, Language = english);
-    -- Stems of English words, including stop words; queries decide which words count.
-    CREATE TEXT SEARCH CONFIGURATION gatehouse.words (COPY = pg_catalog.english);
-    ALTER TEXT SEARCH CONFIGURATION gatehouse.words
-        ALTER MAPPING REPLACE pg_catalog.english_stem WITH gatehouse.stem;
-
-    CREATE TABLE gatehouse.page (
-        number       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-        id           text COLLATE \"C\" NOT NULL,
-        key          text COLLATE \"C\" NOT NULL UNIQUE,
-        title_key    text COLLATE \"C\" NOT NULL,
-        type         text NOT NULL,
-        title        text NOT NULL,
-        hash         text NOT NULL,
-        root         text,
-        file         text,
-        last_updated text,
-        domains      text[] NOT NULL,
-        sources      text NOT NULL,
-        length       integer NOT NULL
-    );
-    CREATE INDEX page_title ON gatehouse.page USING hash (title_key);
-
-    -- Names of a page: title, id, and id without type.
-    CREATE TABLE gatehouse.page_name (
-        page bigint NOT NULL REFERENCES gatehouse.page ON DELETE CASCADE,
-        key  text COLLATE \"C\" NOT NULL
-    );
-    CREATE INDEX page_name_page ON gatehouse.page_name (page);
-    CREATE INDEX page_name_key ON gatehouse.page_name (key);
-
-    CREATE TABLE gatehouse.page_body (
-        page     bigint PRIMARY KEY REFERENCES gatehouse.page ON DELETE CASCADE,
-        overview text NOT NULL,
-        content  text NOT NULL
-    );
-
-    -- A search reads the terms for each word, so they are stored in the row itself if they fit.
-    CREATE TABLE gatehouse.page_text (
-        page  bigint PRIMARY KEY REFERENCES gatehouse.page ON DELETE CASCADE,
-        terms tsvector NOT NULL
-    ) WITH (toast_tuple_target = 8160);
-    ALTER TABLE gatehouse.page_text ALTER COLUMN terms SET STORAGE MAIN;
-    CREATE INDEX page_terms ON gatehouse.page_text USING gin (terms);
-
-    CREATE TABLE gatehouse.domain (
-        page bigint NOT NULL REFERENCES gatehouse.page ON DELETE CASCADE,
-        key  text COLLATE \"C\" NOT NULL
-    );
-    CREATE INDEX domain_page ON gatehouse.domain (page);
-    CREATE INDEX domain_key ON gatehouse.domain USING hash (key);
-
-    -- edge, target: as declared. kept, inverse: normalized. target_key is compared with page.key, so a link resolves
-    -- as soon as its target exists.
-    CREATE TABLE gatehouse.link (
-        page       bigint NOT NULL REFERENCES gatehouse.page ON DELETE CASCADE,
-        position   bigint NOT NULL,
-        edge       text NOT NULL,
-        target     text NOT NULL,
-        target_key text COLLATE \"C\" NOT NULL,
-        kept       text COLLATE \"C\" NOT NULL,
-        inverse    boolean NOT NULL,
-        PRIMARY KEY (page, position)
-    );
-    CREATE INDEX link_target ON gatehouse.link USING hash (target_key);
-
-    -- Items to embed, by corpus and key. number: that of the artifact, for an artifact.
-    CREATE TABLE gatehouse.item (
-        number  bigint,
-        corpus  text COLLATE \"C\" NOT NULL,
-        key     text COLLATE \"C\" NOT NULL,
-        version text NOT NULL,
-        PRIMARY KEY (corpus, key)
-    );
-    ")],
+    steps: crate::knowledge::pages::schema::SCHEMA,
 };
 
 /// Documents. They use the items and the text search configuration of the knowledge schema, whose tables can stay
@@ -117,7 +40,7 @@ pub(super) const DOCUMENTS: SchemaPart = SchemaPart {
     // Long enough for a few batches of another host. Page edits do not wait for this lock.
     write_timeout: Some(Duration::from_secs(60)),
     lock_key: 2,
-    steps: &[Step::postgres(documents::REPOSITORIES)],
+    steps: &[SchemaStep::postgres(documents::REPOSITORIES)],
 };
 
 /// Artifacts. They depend on the knowledge schema for the same reasons as documents.
@@ -140,7 +63,7 @@ pub(super) const VECTORS: SchemaPart = SchemaPart {
     write_timeout: None,
     lock_key: 1,
     // 1: one vector of any dimension per item and model. The vector is null if the model returned none.
-    steps: &[Step::postgres(
+    steps: &[SchemaStep::postgres(
         "
     CREATE TABLE gatehouse.item_vector (
         corpus    text COLLATE \"C\" NOT NULL,

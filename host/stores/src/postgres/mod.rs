@@ -6,7 +6,6 @@
 mod address;
 pub(crate) mod documents;
 mod error;
-pub(crate) mod knowledge;
 mod migrations;
 mod server;
 mod session;
@@ -18,9 +17,12 @@ mod words;
 pub use address::{PostgresConfig, PostgresTimeouts};
 pub use documents::{DocumentTables, PostgresDocumentsConfig};
 pub(crate) use error::column;
-pub(crate) use migrations::{ARTIFACTS, KV};
+pub(crate) use migrations::{ARTIFACTS, KNOWLEDGE, KV};
 pub(crate) use server::{PostgresServer, ServerTables};
 pub(crate) use session::{PostgresSession, SqlValues};
 pub(crate) use terms::{IndexTerms, with_variants};
 pub(crate) use vectors::{PgvectorQuery, PostgresVectors, VectorSearch};
-pub(crate) use words::{WeightedForms, forms, forms_cte, total_score_sql};
+pub(crate) use words::{
+    MAX_NAME_ROWS, QueryForm, WEIGHTED_FORMS_SQL, WeightedForms, forms, forms_cte, name_range, score_sql,
+    total_score_sql,
+};

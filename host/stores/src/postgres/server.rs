@@ -21,10 +21,13 @@ use super::{
     PostgresConfig,
     error::{Result, StoreError},
     migrations::SchemaPart,
-    session::PostgresSession,
+    session::{CommitOutcome, PostgresSession},
     tls::tls_connector,
 };
-use crate::{sql::Turn, worker::run_blocking};
+use crate::{
+    sql::{Commit, Turn},
+    worker::run_blocking,
+};
 
 const MAX_CONNECTIONS: usize = 8;
 
@@ -75,7 +78,7 @@ impl PostgresServer {
         })
     }
 
-    pub(super) fn address(&self) -> &str {
+    pub(crate) fn address(&self) -> &str {
         &self.config.address
     }
 
@@ -113,6 +116,24 @@ impl PostgresServer {
         match work(&db).await {
             Ok(value) => db.finish_transaction(Ok(value)).await.map(Ok),
             Err(error) => Ok(Err(db.roll_back(error).await)),
+        }
+    }
+
+    /// Runs `work` in a transaction with these turns. A commit that may have failed is no error.
+    pub(crate) async fn write_known<T>(
+        self: &Arc<Self>,
+        turns: &[Turn<'_>],
+        work: impl AsyncFnOnce(&PostgresSession) -> Result<T>,
+    ) -> Result<Commit<T>, Fault> {
+        let db = self.write(Some(turns)).await?;
+        let value = match work(&db).await {
+            Ok(value) => value,
+            Err(error) => return Err(db.rollback_fault(error).await),
+        };
+        match db.commit().await {
+            CommitOutcome::Committed => Ok(Commit::Done(value)),
+            CommitOutcome::Failed(error) => Err(self.fault(error)),
+            CommitOutcome::Unknown(error) => Ok(Commit::Unknown(self.fault(error))),
         }
     }
 

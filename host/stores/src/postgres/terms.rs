@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use gatehouse_core::search::{name::name_key, script, script::ScriptRun, variants};
+use gatehouse_core::search::{script, script::ScriptRun, variants};
 
 /// Bytes of indexed terms per page or document. PostgreSQL limits a `tsvector` to 1 MiB: each word takes its letters
 /// plus a few bytes, and each position two more.
@@ -12,9 +12,6 @@ pub(super) const MAX_TERMS: usize = 700 * 1024;
 /// Characters of a word. Longer words are cut, both in texts and in queries.
 const MAX_WORD: usize = 64;
 
-/// Characters of a name. Index rows cannot be much longer.
-const MAX_NAME: usize = 200;
-
 /// Bytes per distinct word in addition to its letters.
 const WORD_OVERHEAD_BYTES: usize = 8;
 
@@ -22,15 +19,6 @@ const WORD_OVERHEAD_BYTES: usize = 8;
 const MAX_PLACES: usize = 256;
 
 pub(super) use crate::sql::value::storable;
-
-/// Returns the distinct comparison keys of names, without those too long for an index row.
-pub(super) fn name_keys(names: [&str; 3]) -> Vec<String> {
-    let mut keys: Vec<String> = names.into_iter().map(name_key).collect();
-    keys.retain(|key| !key.is_empty() && key.chars().count() <= MAX_NAME);
-    keys.sort_unstable();
-    keys.dedup();
-    keys
-}
 
 /// Appends the parts of compound identifiers to a text.
 pub(crate) fn with_variants(text: &str) -> String {

@@ -114,7 +114,8 @@ impl VectorStore for PostgresVectors {
 
     async fn put(&self, model: &VectorModel, vectors: Vec<NewVector>) -> Result<(), Fault> {
         let Some(schema) = self.schema().await? else { return Ok(()) };
-        self.server.write_with(async |db| store(db, &schema, self.corpus, model, &vectors).await).await
+        let work = async |db: &PostgresSession| store(db, &schema, self.corpus, model, &vectors).await;
+        self.server.try_write_with(&[], work).await?.map_err(|error| self.server.fault(error))
     }
 }
 
@@ -209,7 +210,7 @@ async fn store(
     let sql = format!(
         "INSERT INTO gatehouse.item_vector (corpus, key, model, dimension, embedding)
          SELECT corpus, key, $3, $4, $5::real[]::{schema}.vector FROM gatehouse.item
-         WHERE corpus = $1 AND key = $2 AND version = $6
+         WHERE corpus = $1 AND key = $2 AND version = $6 FOR KEY SHARE
          ON CONFLICT (corpus, key, model) DO UPDATE
          SET dimension = excluded.dimension, embedding = excluded.embedding, made = now()"
     );
@@ -233,24 +234,6 @@ async fn store(
     Ok(())
 }
 
-/// Stores items as (key, version) pairs. A changed version deletes the item's vectors.
-pub(super) async fn put_items(db: &PostgresSession, corpus: &str, items: &[(String, String)]) -> Result<()> {
-    let (keys, versions): (Vec<&String>, Vec<&String>) =
-        items.iter().map(|(key, version)| (key, version)).unzip();
-    let outdated = "DELETE FROM gatehouse.item i USING unnest($2::text[], $3::text[]) AS new (key, version)
-         WHERE i.corpus = $1 AND i.key = new.key AND i.version <> new.version";
-    db.run(outdated, &[&corpus, &keys, &versions]).await?;
-    let put = "INSERT INTO gatehouse.item (corpus, key, version) SELECT $1, new.key, new.version
-         FROM unnest($2::text[], $3::text[]) AS new (key, version) ON CONFLICT DO NOTHING";
-    db.run(put, &[&corpus, &keys, &versions]).await?;
-    Ok(())
-}
-
-pub(super) async fn remove_items(db: &PostgresSession, corpus: &str, keys: &[String]) -> Result<()> {
-    db.run("DELETE FROM gatehouse.item WHERE corpus = $1 AND key = ANY($2)", &[&corpus, &keys]).await?;
-    Ok(())
-}
-
 /// Vector part of a search.
 pub(crate) enum VectorSearch<'a> {
     Query(PgvectorQuery<'a>),
@@ -261,7 +244,7 @@ pub(crate) enum VectorSearch<'a> {
 }
 
 impl<'a> VectorSearch<'a> {
-    pub(super) fn query(&self) -> Option<&PgvectorQuery<'a>> {
+    pub(crate) fn query(&self) -> Option<&PgvectorQuery<'a>> {
         match self {
             Self::Query(query) => Some(query),
             Self::NoVectors | Self::WordsOnly(_) => None,
@@ -287,7 +270,7 @@ pub(crate) struct PgvectorQuery<'a> {
 
 impl PgvectorQuery<'_> {
     /// Counts the items that this model has processed.
-    pub(super) async fn count_known(&self, db: &PostgresSession) -> Result<u32> {
+    pub(crate) async fn count_known(&self, db: &PostgresSession) -> Result<u32> {
         let sql = "SELECT count(*) FROM gatehouse.item_vector WHERE corpus = $1 AND model = $2 AND dimension IN (0, $3)";
         db.count(sql, &[&self.corpus, &self.vector.model, &self.dimension]).await
     }
@@ -299,7 +282,7 @@ impl PgvectorQuery<'_> {
     }
 
     /// Like [`distances`](Self::distances), but includes items without a vector, with a null distance.
-    pub(super) fn distances_or_none(&self) -> String {
+    pub(crate) fn distances_or_none(&self) -> String {
         self.distances_where("v.dimension IN (0, $4)")
     }
 

@@ -57,8 +57,8 @@ pub(crate) struct WeightedForms {
     pub(crate) forms: Vec<String>,
     pub(crate) weights: Vec<f64>,
     /// Forms in at most half of the texts.
-    pub(super) selective: Vec<String>,
-    pub(super) unmatched: Vec<String>,
+    pub(crate) selective: Vec<String>,
+    pub(crate) unmatched: Vec<String>,
 }
 
 impl WeightedForms {
@@ -86,7 +86,7 @@ pub(super) fn inverse_document_frequency(holding: f64, all: f64) -> f64 {
 }
 
 /// SQL for rows `a` of forms and weights from `$1` and `$2`.
-pub(super) const WEIGHTED_FORMS_SQL: &str =
+pub(crate) const WEIGHTED_FORMS_SQL: &str =
     "unnest($1::text[], $2::float8[]) WITH ORDINALITY AS a (form, weight, place)";
 
 /// Returns the CTE `asked` with the queries of a question's forms. `$1` and `$2` are those of [`WEIGHTED_FORMS_SQL`].
@@ -104,10 +104,10 @@ pub(crate) fn total_score_sql() -> String {
 }
 
 /// Rows of names to read. Each page or document has at most three names.
-pub(super) const MAX_NAME_ROWS: i64 = 3 * MIN_CANDIDATE_POOL as i64 + 1;
+pub(crate) const MAX_NAME_ROWS: i64 = 3 * MIN_CANDIDATE_POOL as i64 + 1;
 
 /// Returns the first key and the exclusive end of the names that match a question.
-pub(super) fn name_range(name: &NameQuery) -> Option<(&str, String)> {
+pub(crate) fn name_range(name: &NameQuery) -> Option<(&str, String)> {
     let (from, to) = name.range()?;
     // The end of an exact-name range contains NUL, which PostgreSQL rejects.
     Some((from, to.replace('\0', "\u{1}")))
@@ -115,7 +115,7 @@ pub(super) fn name_range(name: &NameQuery) -> Option<(&str, String)> {
 
 /// Returns SQL for [`bm25`] of one form `a` in a text with the terms `t.terms`. `form` is SQL for the query, and
 /// `length` for the text length relative to the average.
-pub(super) fn score_sql(form: &str, length: &str) -> String {
+pub(crate) fn score_sql(form: &str, length: &str) -> String {
     let places = occurrences_sql(form);
     let long = format!("{K1}::float8 * ({} + {B}::float8 * {length})", 1.0 - B);
     // f / (f + long), rewritten to evaluate f once.

@@ -27,6 +27,13 @@ pub(crate) enum Turn<'a> {
     Key(&'static str, &'a str),
 }
 
+/// The end of a write.
+pub(crate) enum Commit<T> {
+    Done(T),
+    /// The connection was lost before the server confirmed the commit.
+    Unknown(Fault),
+}
+
 #[derive(Clone)]
 pub(crate) enum Database {
     Sqlite(Arc<SqliteDatabase>),
@@ -72,6 +79,39 @@ impl Database {
             Self::Postgres(server) => {
                 server.try_write_with(turns, async |db| work(Session::Postgres(db)).await).await
             }
+        }
+    }
+
+    /// Like [`write`](Self::write), but a commit that may have failed is no error.
+    pub(crate) async fn write_known<T: Send + 'static>(
+        &self,
+        turns: &[Turn<'_>],
+        work: impl AsyncFnOnce(Session<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<Commit<T>, Fault> {
+        match self {
+            Self::Sqlite(_) => self.write(turns, work).await.map(Commit::Done),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(server) => {
+                server.write_known(turns, async |db| work(Session::Postgres(db)).await).await
+            }
+        }
+    }
+
+    /// Returns the name of the engine.
+    pub(crate) fn engine(&self) -> &'static str {
+        match self {
+            Self::Sqlite(_) => "sqlite",
+            #[cfg(feature = "postgres")]
+            Self::Postgres(_) => "postgres",
+        }
+    }
+
+    /// Returns the kind of place and the place itself, without credentials: `database` and a file, or `address`.
+    pub(crate) fn place(&self) -> (&'static str, String) {
+        match self {
+            Self::Sqlite(db) => ("database", db.path().to_string_lossy().into_owned()),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(server) => ("address", server.address().to_owned()),
         }
     }
 

@@ -6,6 +6,7 @@
 //! |---|---|---|
 //! | `?1` | `?1` | `$1` |
 //! | `@numbers(?1)`, `@texts(?1)` | rows of a JSON list | rows of an array |
+//! | `@json(?1)` | elements of a JSON list, of which `value ->> 0` is a part | the same |
 //! | `instr(a, b)` | the same | `strpos(a, b)` |
 //! | `@lock(FOR UPDATE)` | nothing, as one transaction writes at a time | `FOR UPDATE` |
 
@@ -17,7 +18,7 @@ pub(crate) mod value;
 pub(crate) mod vectors;
 
 pub(crate) use self::{
-    database::{Database, Turn},
+    database::{Commit, Database, Turn},
     error::{Result, StoreError},
     session::Session,
     value::{SqlRow, SqlValue, values},

@@ -5,18 +5,18 @@
 pub(crate) const FIRST_VERSION: i64 = 100;
 
 /// Steps of one schema. Its version counts the applied steps from [`FIRST_VERSION`].
-pub(crate) type Steps = &'static [Step];
+pub(crate) type Steps = &'static [SchemaStep];
 
 /// A step, which runs in one transaction, so that a crash leaves the database at a valid version.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Step {
+pub(crate) struct SchemaStep {
     /// Statements for both engines, with the types of SQLite.
     pub(crate) both: &'static str,
     pub(crate) sqlite: &'static str,
     pub(crate) postgres: &'static str,
 }
 
-impl Step {
+impl SchemaStep {
     pub(crate) const fn sqlite(statements: &'static str) -> Self {
         Self { both: "", sqlite: statements, postgres: "" }
     }
@@ -48,7 +48,7 @@ pub(crate) const fn latest(steps: Steps) -> i64 {
 }
 
 /// Returns the step after a version, which is 0 if nothing was applied.
-pub(crate) fn next(steps: Steps, version: i64) -> Option<(&'static Step, i64)> {
+pub(crate) fn next(steps: Steps, version: i64) -> Option<(&'static SchemaStep, i64)> {
     let version = version.max(FIRST_VERSION - 1) + 1;
     Some((steps.get((version - FIRST_VERSION) as usize)?, version))
 }

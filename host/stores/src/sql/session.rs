@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use gatehouse_core::outcome::Fault;
+
 use super::{
     error::{Result, StoreError},
     value::{FromColumn, SqlRow, SqlValue},
@@ -25,6 +27,18 @@ impl Session<'_> {
             Self::Sqlite(db) => db.run(&sqlite_sql(sql), values),
             #[cfg(feature = "postgres")]
             Self::Postgres(db) => db.run(&postgres_sql(sql), &parameters(values)).await,
+        }
+    }
+
+    /// Runs a step that reads files. On SQLite it blocks the thread of the unit, which is not one of the runtime.
+    pub(crate) async fn blocking<T: Send + 'static>(
+        self,
+        step: impl FnOnce() -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T> {
+        match self {
+            Self::Sqlite(_) => Ok(step()?),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(_) => Ok(crate::worker::run_blocking(step).await?),
         }
     }
 
@@ -119,6 +133,7 @@ fn postgres_sql(sql: &str) -> String {
     let sql = sql.replace('?', "$").replace("instr(", "strpos(");
     let sql = expand(&sql, |name, argument| match name {
         "lock" => argument.to_owned(),
+        "json" => format!("(SELECT value FROM jsonb_array_elements({argument}::text::jsonb))"),
         "texts" => format!("(SELECT unnest({argument}::text[]) AS value)"),
         _ => format!("(SELECT unnest({argument}::bigint[]) AS value)"),
     });

@@ -53,6 +53,7 @@ as_sql_value! {
     Vec<u8>: value => SqlValue::Blob(value);
     [String]: value => SqlValue::Texts(value);
     Vec<String>: value => SqlValue::Texts(value);
+    [i64]: value => SqlValue::Numbers(value);
     Vec<i64>: value => SqlValue::Numbers(value);
 }
 
@@ -140,5 +141,10 @@ impl SqlRow<'_> {
             #[cfg(feature = "postgres")]
             Self::Postgres(row) => row.try_get(at).map_err(StoreError::invalid),
         }
+    }
+
+    /// Returns a count, at most `u32::MAX`.
+    pub(crate) fn count(&self, at: usize) -> Result<u32> {
+        Ok(u32::try_from(self.get::<i64>(at)?).unwrap_or(u32::MAX))
     }
 }

@@ -1,10 +1,11 @@
 //! Items to embed and their vectors, by corpus and key.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use gatehouse_core::outcome::Fault;
+use serde_json::json;
 
-use super::{Database, Result, Session, database::complete, values};
+use super::{Database, Result, Session, database::complete, value::storable, values};
 #[cfg(feature = "postgres")]
 use crate::postgres::PostgresVectors;
 use crate::{
@@ -79,6 +80,26 @@ pub(crate) async fn put_item(
         db.run(put, values![number, corpus, key, version]).await?;
     }
     Ok(())
+}
+
+/// Stores items as pairs of key and version, and returns their numbers by key. Another version deletes the item's
+/// vectors.
+pub(crate) async fn put_items(
+    db: Session<'_>,
+    corpus: &str,
+    items: &[(String, String)],
+) -> Result<HashMap<String, i64>> {
+    let keys: Vec<String> = items.iter().map(|(key, _)| key.clone()).collect();
+    let given = items.iter().map(|(key, version)| json!([storable(key), version]));
+    let given = serde_json::Value::from_iter(given).to_string();
+    let outdated = "DELETE FROM item WHERE corpus = ?1 AND key IN (SELECT i.key FROM @json(?2) AS given
+            JOIN item i ON i.corpus = ?1 AND i.key = given.value ->> 0 WHERE i.version <> given.value ->> 1)";
+    db.run(outdated, values![corpus, given]).await?;
+    let put = "INSERT INTO item (corpus, key, version) SELECT ?1, given.value ->> 0, given.value ->> 1
+         FROM @json(?2) AS given WHERE true ON CONFLICT DO NOTHING";
+    db.run(put, values![corpus, given]).await?;
+    let numbers = "SELECT key, number FROM item WHERE corpus = ?1 AND key IN @texts(?2)";
+    db.rows(numbers, values![corpus, keys], |row| Ok((row.get(0)?, row.get(1)?))).await
 }
 
 pub(crate) async fn remove_items(db: Session<'_>, corpus: &str, keys: &[String]) -> Result<()> {

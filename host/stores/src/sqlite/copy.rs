@@ -17,6 +17,7 @@ use crate::{
     artifacts::{engine::ARTIFACTS, schema},
     documents::engine::CHUNKS,
     engine::PAGES,
+    knowledge::pages,
     kv,
     sql::schema::Steps,
 };
@@ -55,7 +56,7 @@ impl DataFile {
     /// Returns the file name, the name for faults, the corpus of its items to embed, and the schema.
     const fn facts(self) -> (&'static str, &'static str, &'static str, Steps) {
         match self {
-            Self::Knowledge => ("knowledge.db", "knowledge engine 'sqlite'", PAGES, migrations::KNOWLEDGE),
+            Self::Knowledge => ("knowledge.db", "knowledge engine 'sqlite'", PAGES, pages::schema::SCHEMA),
             Self::Kv => ("kv.db", "key-value store of the gates", "", kv::SCHEMA),
             Self::Documents => ("documents.db", "document store 'sqlite'", CHUNKS, migrations::DOCUMENTS),
             Self::Artifacts => ("artifacts.db", "artifact store 'sqlite'", ARTIFACTS, schema::SCHEMA),

@@ -89,7 +89,7 @@ impl Database {
         Self::with_profile(file, ":memory:".into(), DatabaseProfile::Memory)
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.shared.path
     }
 

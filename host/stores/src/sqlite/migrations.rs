@@ -1,9 +1,17 @@
 //! Schemas of the database files, and their migration.
 
-/// Tables of models and vectors. They are in the first step of several databases, so never edit them either.
+/// Tables of items to embed, models and vectors. They are in the first step of several databases, so never edit them
+/// either. An item has the number of its row in another table.
 macro_rules! vector_tables {
     () => {
         "
+    CREATE TABLE item (
+        number  INTEGER PRIMARY KEY AUTOINCREMENT,
+        corpus  TEXT NOT NULL,
+        key     TEXT NOT NULL,
+        version TEXT NOT NULL,
+        UNIQUE (corpus, key)
+    ) STRICT;
     CREATE TABLE model (
         number INTEGER PRIMARY KEY,
         name   TEXT NOT NULL UNIQUE,
@@ -43,7 +51,6 @@ pub(crate) use vector_state;
 mod audit;
 mod auth;
 mod documents;
-mod knowledge;
 mod ledger;
 mod tools;
 
@@ -55,7 +62,6 @@ use crate::sql::schema::{self, Steps};
 pub(super) use audit::AUDIT;
 pub(super) use auth::AUTH;
 pub(super) use documents::DOCUMENTS;
-pub(super) use knowledge::KNOWLEDGE;
 pub(super) use ledger::LEDGER;
 pub(super) use tools::TOOLS;
 
@@ -67,7 +73,7 @@ pub(super) fn check(connection: &Connection, steps: Steps) -> Result<()> {
     schema::check(steps, version(connection)?)
 }
 
-pub(super) fn migrate(connection: &mut Connection, steps: Steps) -> Result<()> {
+pub(crate) fn migrate(connection: &mut Connection, steps: Steps) -> Result<()> {
     loop {
         // Read inside the transaction, because another process may be migrating too.
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -81,7 +87,7 @@ pub(super) fn migrate(connection: &mut Connection, steps: Steps) -> Result<()> {
 }
 
 /// Returns the text for the word index.
-pub(super) fn separated(text: &str) -> String {
+pub(crate) fn separated(text: &str) -> String {
     script::separate_scripts(text).into_owned()
 }
 

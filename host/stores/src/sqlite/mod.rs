@@ -6,7 +6,6 @@ mod db;
 pub(crate) mod documents;
 mod error;
 pub(crate) mod keys;
-pub(crate) mod knowledge;
 pub(crate) mod ledger;
 pub(crate) mod lock;
 mod migrations;
@@ -22,10 +21,12 @@ mod words;
 
 pub(crate) use self::{
     db::{Database as SqliteDatabase, DatabaseProfile},
-    migrations::{vector_state, vector_tables, with_variants},
+    migrations::{separated, vector_state, vector_tables, with_variants},
     query::list,
     session::SqliteSession,
     statements::CachedStatements,
     vector_cache::VectorCache,
     words::{RowFilter, WordIndex, best, search as search_words},
 };
+#[cfg(test)]
+pub(crate) use self::{migrations::migrate, words::match_sql};

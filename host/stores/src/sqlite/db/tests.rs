@@ -3,7 +3,7 @@
 use super::{writer::open_writer, *};
 use crate::{
     embedding::{NewVector, VectorItem, VectorModel, VectorStore as _},
-    sqlite::{migrations, statements::CachedStatements as _, vectors},
+    sqlite::{statements::CachedStatements as _, vectors},
 };
 
 fn database(path: PathBuf) -> Database {
@@ -110,7 +110,8 @@ fn many_openings_at_once_succeed() {
         .map(|_| {
             let path = path.clone();
             std::thread::spawn(move || {
-                open_writer(&path, migrations::KNOWLEDGE, DatabaseProfile::Temporary).map(|_| ())
+                open_writer(&path, crate::knowledge::pages::schema::SCHEMA, DatabaseProfile::Temporary)
+                    .map(|_| ())
             })
         })
         .collect();

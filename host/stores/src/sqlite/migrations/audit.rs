@@ -1,8 +1,8 @@
 //! Schema of the audit and of the use of quotas.
 
-use crate::sql::schema::{Step, Steps};
+use crate::sql::schema::{SchemaStep, Steps};
 
-pub(in crate::sqlite) const AUDIT: Steps = &[Step::sqlite(
+pub(in crate::sqlite) const AUDIT: Steps = &[SchemaStep::sqlite(
     // 1: entries in a chain of digests, keys of principals, and the use of quotas. Times are in Unix milliseconds.
     "
     -- Key of the HMAC over arguments.

@@ -1,8 +1,8 @@
 //! Schema of the API keys.
 
-use crate::sql::schema::{Step, Steps};
+use crate::sql::schema::{SchemaStep, Steps};
 
-pub(in crate::sqlite) const AUTH: Steps = &[Step::sqlite(
+pub(in crate::sqlite) const AUTH: Steps = &[SchemaStep::sqlite(
     // 1: keys and their secrets. Times are in Unix milliseconds; lists are JSON. Triggers count changes, so that no
     // statement can forget it. The use of a secret is not a change.
     "

@@ -1,8 +1,8 @@
 //! Schema of the document store.
 
-use crate::sql::schema::{Step, Steps};
+use crate::sql::schema::{SchemaStep, Steps};
 
-pub(in crate::sqlite) const DOCUMENTS: Steps = &[Step::sqlite(
+pub(in crate::sqlite) const DOCUMENTS: Steps = &[SchemaStep::sqlite(
     // 1: repositories, documents, chunks and vectors. Word indexes are created with each repository.
     concat!(
         "
@@ -62,19 +62,12 @@ pub(in crate::sqlite) const DOCUMENTS: Steps = &[Step::sqlite(
         heading    TEXT NOT NULL,
         PRIMARY KEY (file, position)
     ) STRICT, WITHOUT ROWID;
-
-    -- As in the knowledge graph, but numbers are never reused, and the index finds the vector of a moved text.
-    CREATE TABLE item (
-        number  INTEGER PRIMARY KEY AUTOINCREMENT,
-        corpus  TEXT NOT NULL,
-        key     TEXT NOT NULL,
-        version TEXT NOT NULL,
-        UNIQUE (corpus, key)
-    ) STRICT;
-    CREATE INDEX item_version ON item (version);
 ",
         vector_tables!(),
         "
+    -- Finds the vector of a moved text.
+    CREATE INDEX item_version ON item (version);
+
     CREATE TABLE vector_state (
         one        INTEGER PRIMARY KEY CHECK (one = 1),
         generation INTEGER NOT NULL

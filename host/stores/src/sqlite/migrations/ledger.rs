@@ -1,8 +1,8 @@
 //! Schema of the call ledger.
 
-use crate::sql::schema::{Step, Steps};
+use crate::sql::schema::{SchemaStep, Steps};
 
-pub(in crate::sqlite) const LEDGER: Steps = &[Step::sqlite(
+pub(in crate::sqlite) const LEDGER: Steps = &[SchemaStep::sqlite(
     // 1: individual calls temporarily, daily totals permanently. Times are in Unix milliseconds, days in UTC days since
     // 1970. `ending` is a code of `ledger/write.rs`; `last_failed` is time * 16 + ending, 0 if no call failed.
     "

@@ -4,16 +4,17 @@ use super::*;
 
 use crate::{
     artifacts::schema::SCHEMA as ARTIFACTS,
+    knowledge::pages::schema::SCHEMA as KNOWLEDGE,
     kv::SCHEMA as KV,
     sql::{
         StoreError,
-        schema::{FIRST_VERSION, Step},
+        schema::{FIRST_VERSION, SchemaStep},
     },
 };
 
-const ONE: Step = Step::sqlite("CREATE TABLE a (x)");
-const TWO: Step = Step::sqlite("ALTER TABLE a ADD COLUMN y; INSERT INTO a VALUES (1, 2)");
-const WRONG: Step = Step::sqlite("CREATE TABLE b (x); nonsense");
+const ONE: SchemaStep = SchemaStep::sqlite("CREATE TABLE a (x)");
+const TWO: SchemaStep = SchemaStep::sqlite("ALTER TABLE a ADD COLUMN y; INSERT INTO a VALUES (1, 2)");
+const WRONG: SchemaStep = SchemaStep::sqlite("CREATE TABLE b (x); nonsense");
 
 #[test]
 fn every_step_runs_once_and_in_order() {

@@ -1,9 +1,9 @@
 //! Schema of the tool catalog.
 
-use crate::sql::schema::{Step, Steps};
+use crate::sql::schema::{SchemaStep, Steps};
 
 /// Everything here except reviews can be requested from the servers again.
-pub(in crate::sqlite) const TOOLS: Steps = &[Step::sqlite(
+pub(in crate::sqlite) const TOOLS: Steps = &[SchemaStep::sqlite(
     // 1: servers, their tools, and vectors as in the other databases. An item has the number of its tool.
     concat!(
         "
@@ -12,13 +12,6 @@ pub(in crate::sqlite) const TOOLS: Steps = &[Step::sqlite(
         about       TEXT NOT NULL,
         last_change INTEGER,
         quarantine  INTEGER NOT NULL DEFAULT 0
-    ) STRICT;
-    CREATE TABLE item (
-        number  INTEGER PRIMARY KEY,
-        corpus  TEXT NOT NULL,
-        key     TEXT NOT NULL,
-        version TEXT NOT NULL,
-        UNIQUE (corpus, key)
     ) STRICT;
     CREATE TABLE tool (
         number      INTEGER PRIMARY KEY REFERENCES item ON DELETE CASCADE,

@@ -7,11 +7,12 @@ use gatehouse_core::{
 };
 
 use super::{
-    super::super::terms::{IndexTerms, name_keys, storable, with_variants},
+    super::super::terms::{IndexTerms, storable, with_variants},
     index_key,
 };
 use crate::{
     documents::chunk::{abstract_of, version},
+    engine::name_keys,
     worker::run_blocking,
 };
 

@@ -1,22 +1,25 @@
-//! Finds candidate pages by words, name and vector, then scores them. Each search applies filters before its limit.
+//! Search terms of pages on PostgreSQL. Finds candidates by words, name and vector, then scores them. Each search applies
+//! filters before its limit.
 
 use std::collections::{BTreeMap, HashMap};
 
-use futures_util::future::try_join3;
+use futures_util::{StreamExt as _, TryStreamExt as _, future::try_join3, stream};
 use gatehouse_core::search::{NameMatch, ScoredCandidate};
 use tokio_postgres::Row;
 
-use super::super::{
-    error::{Result, column},
-    session::{PostgresSession, SqlValues},
-    terms::storable,
-    vectors::{PgvectorQuery, VectorSearch},
-    words::{MAX_NAME_ROWS, QueryForm, WEIGHTED_FORMS_SQL, WeightedForms, forms, name_range, score_sql},
-};
 use crate::{
     embedding::words_only_note,
     engine::{PageCandidates, PageQuestion, name_matches},
+    postgres::{
+        IndexTerms, MAX_NAME_ROWS, PgvectorQuery, PostgresSession, QueryForm, SqlValues, VectorSearch,
+        WEIGHTED_FORMS_SQL, WeightedForms, column, forms, name_range, score_sql, with_variants,
+    },
+    sql::{Result, value::storable},
+    wiki::record::PageRecord,
 };
+
+/// Pages whose terms are sent without waiting.
+const MAX_IN_FLIGHT: usize = 16;
 
 /// Query of one row of [`WEIGHTED_FORMS_SQL`].
 const FORM: &str = "to_tsquery('gatehouse.words', a.form)";
@@ -45,6 +48,25 @@ impl<'a> SqlQuestion<'a> {
             pool: i64::try_from(question.pool()).unwrap_or(i64::MAX),
         }
     }
+}
+
+/// Stores the terms of new pages.
+pub(super) async fn put(db: &PostgresSession, pages: &[(i64, &PageRecord)]) -> Result<()> {
+    let puts = pages.iter().map(|(number, page)| put_terms(db, *number, page));
+    stream::iter(puts.collect::<Vec<_>>()).buffered(MAX_IN_FLIGHT).try_collect().await
+}
+
+async fn put_terms(db: &PostgresSession, number: i64, page: &PageRecord) -> Result<()> {
+    let (title, overview) = (with_variants(&page.title), with_variants(&page.overview));
+    let texts = [&*title, &overview, &page.domains.join(", "), &page.content];
+    let IndexTerms { texts: [title, overview, domains, content], length } = IndexTerms::new(&page.id, texts);
+    let sql = "WITH own AS (UPDATE page SET length = $2 WHERE number = $1 RETURNING number)
+         INSERT INTO page_text (page, terms)
+         SELECT number, setweight(to_tsvector('gatehouse.words', $3), 'A')
+            || setweight(to_tsvector('gatehouse.words', $4), 'B')
+            || setweight(to_tsvector('gatehouse.words', $5), 'C')
+            || to_tsvector('gatehouse.words', $6) FROM own";
+    db.run(sql, &[&number, &length, &title, &overview, &domains, &content]).await.map(drop)
 }
 
 struct PageQueryTerms {
@@ -89,15 +111,16 @@ pub(super) async fn candidates(
 /// Weighs query forms by how many pages contain them. Forms without a match are dropped and reported.
 async fn weigh_terms(db: &PostgresSession, sql_question: &SqlQuestion<'_>) -> Result<PageQueryTerms> {
     let forms: Vec<&str> = sql_question.forms.iter().map(|form| form.form.as_str()).collect();
-    let sql = "SELECT (SELECT count(*) FROM gatehouse.page_text t WHERE t.terms @@ to_tsquery('gatehouse.words', form)),
-            (SELECT count(*) FROM gatehouse.page),
-            (SELECT coalesce(avg(length), 0)::float8 FROM gatehouse.page)
+    let sql =
+        "SELECT (SELECT count(*) FROM page_text t WHERE t.terms @@ to_tsquery('gatehouse.words', form)),
+            (SELECT count(*) FROM page),
+            (SELECT coalesce(avg(length), 0)::float8 FROM page)
          FROM unnest($1::text[]) WITH ORDINALITY AS asked (form, place) ORDER BY place";
     let rows = db.rows(sql, &[&forms]).await?;
     let frequencies = rows.iter().map(|row| column(row, 0)).collect::<Result<Vec<i64>, _>>()?;
     let (total, length) = match rows.first() {
         Some(row) => (column(row, 1)?, column(row, 2)?),
-        None => (db.value("SELECT count(*) FROM gatehouse.page", &[]).await?, 1.0),
+        None => (db.value("SELECT count(*) FROM page", &[]).await?, 1.0),
     };
     Ok(PageQueryTerms {
         matching: WeightedForms::new(&sql_question.forms, &frequencies, total),
@@ -110,7 +133,7 @@ async fn weigh_terms(db: &PostgresSession, sql_question: &SqlQuestion<'_>) -> Re
 fn filtered(types: usize, domains: usize) -> String {
     format!(
         "(${types}::text[] IS NULL OR p.type = ANY(${types}))
-         AND (${domains}::text[] IS NULL OR p.number IN (SELECT d.page FROM gatehouse.domain d WHERE d.key = ANY(${domains})))"
+         AND (${domains}::text[] IS NULL OR p.number IN (SELECT d.page FROM domain d WHERE d.key = ANY(${domains})))"
     )
 }
 
@@ -128,8 +151,8 @@ async fn by_words(
     let sql = format!(
         "SELECT number FROM (
             SELECT p.number, p.id, a.place, {} AS share FROM {WEIGHTED_FORMS_SQL}
-                JOIN gatehouse.page_text t ON t.terms @@ to_tsquery('gatehouse.words', a.form)
-                JOIN gatehouse.page p ON p.number = t.page
+                JOIN page_text t ON t.terms @@ to_tsquery('gatehouse.words', a.form)
+                JOIN page p ON p.number = t.page
             WHERE {} OFFSET 0
          ) held GROUP BY number, id ORDER BY sum(share ORDER BY place) DESC, id LIMIT $6",
         score_sql(FORM, LENGTH),
@@ -144,7 +167,7 @@ async fn by_words(
 async fn by_name(db: &PostgresSession, sql_question: &SqlQuestion<'_>) -> Result<BTreeMap<i64, NameMatch>> {
     let Some((from, to)) = name_range(&sql_question.question.name) else { return Ok(BTreeMap::new()) };
     let sql = format!(
-        "SELECT p.number, n.key FROM gatehouse.page_name n JOIN gatehouse.page p ON p.number = n.page
+        "SELECT p.number, n.key FROM page_name n JOIN page p ON p.number = n.page
          WHERE n.key >= $1 AND n.key < $2 AND {} ORDER BY n.key, p.id LIMIT $5",
         filtered(3, 4)
     );
@@ -164,11 +187,11 @@ async fn by_vector(
     let page_filter = if sql_question.types.is_none() && sql_question.domains.is_none() {
         "$5::text[] IS NULL AND $6::text[] IS NULL".to_owned()
     } else {
-        format!("v.key IN (SELECT p.key FROM gatehouse.page p WHERE {})", filtered(5, 6))
+        format!("v.key IN (SELECT p.key FROM page p WHERE {})", filtered(5, 6))
     };
     let sql = format!(
         "SELECT p.number FROM ({} AND {page_filter} ORDER BY distance FETCH FIRST $7 ROWS WITH TIES) near
-         JOIN gatehouse.page p ON p.key = near.key ORDER BY near.distance, p.id LIMIT $7",
+         JOIN page p ON p.key = near.key ORDER BY near.distance, p.id LIMIT $7",
         vector_query.distances()
     );
     let [vector, corpus, model, dimension] = vector_query.values();
@@ -186,7 +209,7 @@ async fn score_candidates(
     let mut cosines: HashMap<i64, f32> = HashMap::new();
     if let Some(vector_query) = vector_query {
         let sql = format!(
-            "SELECT p.number, 1 - near.distance FROM ({}) near JOIN gatehouse.page p ON p.key = near.key
+            "SELECT p.number, 1 - near.distance FROM ({}) near JOIN page p ON p.key = near.key
              WHERE p.number = ANY($5)",
             vector_query.distances()
         );
@@ -196,7 +219,7 @@ async fn score_candidates(
     }
     let sql = format!(
         "SELECT p.id, p.number, (SELECT coalesce(sum({} ORDER BY a.place), 0) FROM {WEIGHTED_FORMS_SQL})
-         FROM gatehouse.page p JOIN gatehouse.page_text t ON t.page = p.number WHERE p.number = ANY($4)",
+         FROM page p JOIN page_text t ON t.page = p.number WHERE p.number = ANY($4)",
         score_sql(FORM, LENGTH)
     );
     let WeightedForms { forms, weights, .. } = &words.matching;

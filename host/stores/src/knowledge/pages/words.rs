@@ -1,24 +1,23 @@
-//! Finds candidate pages by name, by words and by vector. The best of each are scored in all ways.
+//! Word indexes of pages on SQLite, and the best pages by name, by words and by vector, scored in all ways.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
 use gatehouse_core::{
     ports::knowledge::PageType,
-    search::{MIN_CANDIDATE_POOL, NameMatch, NameQuery, ScoredCandidate},
+    search::{MIN_CANDIDATE_POOL, NameMatch, NameQuery, ScoredCandidate, script},
 };
-use rusqlite::{Connection, params_from_iter, types::Value};
+use rusqlite::{Connection, params, params_from_iter, types::Value};
 
-use super::read;
+#[cfg(feature = "postgres")]
+use super::terms;
 use crate::{
     engine::{NEAREST_PAGES, PageCandidates, PageQuestion, name_matches},
+    sql::{Result, Session, values, vectors::Vectors},
     sqlite::{
-        error::Result,
-        query::list,
-        statements::CachedStatements as _,
-        vector_cache::VectorCache,
-        vectors,
-        words::{self, RowFilter, WordIndex},
+        CachedStatements as _, RowFilter, VectorCache, WordIndex, best, list, search_words, separated,
+        vectors, with_variants,
     },
+    wiki::record::PageRecord,
 };
 
 /// Weights of title, overview, domains and content.
@@ -28,17 +27,68 @@ const INDEX: WordIndex = WordIndex {
     weights: "6.0, 3.0, 2.0, 1.0",
 };
 
-pub(super) fn candidates(
-    db: &Connection,
-    cache: &VectorCache,
+pub(super) async fn candidates(
+    db: Session<'_>,
+    vectors: &Vectors,
     question: &PageQuestion,
 ) -> Result<PageCandidates> {
+    match (db, vectors) {
+        (Session::Sqlite(db), Vectors::Sqlite { cache, .. }) => by_index(&db.connection(), cache, question),
+        #[cfg(feature = "postgres")]
+        (Session::Postgres(db), Vectors::Postgres(vectors)) => {
+            terms::candidates(db, question, &vectors.search(db, question.vector.as_ref()).await?).await
+        }
+        #[cfg(feature = "postgres")]
+        _ => Ok(PageCandidates::default()),
+    }
+}
+
+/// Removes the words of the pages with these keys.
+pub(super) async fn remove(db: Session<'_>, keys: &[String]) -> Result<()> {
+    let Session::Sqlite(sqlite) = db else { return Ok(()) };
+    let numbers: Vec<i64> =
+        db.column("SELECT number FROM page WHERE key IN @texts(?1)", values![keys]).await?;
+    numbers.into_iter().try_for_each(|number| INDEX.remove(&sqlite.connection(), number))
+}
+
+pub(super) async fn put(db: Session<'_>, pages: &[(i64, &PageRecord)]) -> Result<()> {
+    match db {
+        Session::Sqlite(db) => {
+            let db = db.connection();
+            pages.iter().try_for_each(|(number, page)| put_words(&db, *number, page))
+        }
+        #[cfg(feature = "postgres")]
+        Session::Postgres(db) => terms::put(db, pages).await,
+    }
+}
+
+/// Indexes a page by its words and the n-grams of words in other scripts.
+fn put_words(db: &Connection, number: i64, record: &PageRecord) -> Result<()> {
+    let domains = record.domains.join(", ");
+    let (title, overview) = (with_variants(&record.title), with_variants(&record.overview));
+    let columns = "(rowid, title, overview, domains, content) VALUES (?1, ?2, ?3, ?4, ?5)";
+    let texts = params![number, title, overview, separated(&domains), separated(&record.content)];
+    db.run(&format!("INSERT INTO page_text {columns}"), texts)?;
+    let grams = [&record.title, &record.overview, &domains, &record.content].map(|text| script::grams(text));
+    if grams.iter().any(|text| !text.is_empty()) {
+        let [title, overview, domains, content] = grams;
+        let sql = format!("INSERT INTO page_grams {columns}");
+        db.run(&sql, params![number, title, overview, domains, content])?;
+    }
+    Ok(())
+}
+
+fn id(db: &Connection, number: i64) -> Result<Option<String>> {
+    db.find("SELECT id FROM page WHERE number = ?1", [number])
+}
+
+fn by_index(db: &Connection, cache: &VectorCache, question: &PageQuestion) -> Result<PageCandidates> {
     let pool = question.pool();
     let total: i64 = db.value("SELECT count(*) FROM page", [])?;
     let filter = PageFilter::new(db, &question.types, &question.domains)?;
-    let words = words::search(db, &INDEX, &question.query, &filter.rows(), total, question.limit)?;
+    let words = search_words(db, &INDEX, &question.query, &filter.rows(), total, question.limit)?;
     let mut pages = by_name(db, &question.name, &filter)?;
-    for page in words::best(&words.scores, pool, |page| read::id(db, page))? {
+    for page in best(&words.scores, pool, |page| id(db, page))? {
         pages.entry(page).or_insert(NameMatch::No);
     }
     let (mut cached, mut without_vector) = (None, 0);
@@ -58,7 +108,7 @@ pub(super) fn candidates(
     let mut scored = Vec::with_capacity(pages.len());
     for (page, name) in pages {
         // Skip a page that was removed after the vectors were loaded.
-        let Some(key) = read::id(db, page)? else { continue };
+        let Some(key) = id(db, page)? else { continue };
         let bm25 = words.scores.get(&page).copied().unwrap_or(0.0);
         let cosine = match &cached {
             Some((cached, values)) => vectors::cosine(db, cached.model(), page, values)?,
@@ -156,11 +206,11 @@ fn pages_with_any(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sqlite::migrations;
+    use crate::{knowledge::pages::schema::SCHEMA, sqlite::migrate};
 
     fn plan(db: &Connection, index: &str, types: &[PageType], domains: &[String]) -> Vec<String> {
         let filter = PageFilter::new(db, types, domains).unwrap().rows();
-        let sql = format!("EXPLAIN QUERY PLAN {}", words::match_sql(index, INDEX.weights, &filter));
+        let sql = format!("EXPLAIN QUERY PLAN {}", crate::sqlite::match_sql(index, INDEX.weights, &filter));
         let mut values = vec![Value::from("word".to_owned())];
         values.extend(filter.value);
         let mut statement = db.prepare(&sql).unwrap();
@@ -172,7 +222,7 @@ mod tests {
     #[test]
     fn filters_never_query_an_index_page_by_page() {
         let mut db = Connection::open_in_memory().unwrap();
-        migrations::migrate(&mut db, migrations::KNOWLEDGE).unwrap();
+        migrate(&mut db, SCHEMA).unwrap();
         // The plan must not depend on statistics.
         for analysed in [false, true] {
             for index in ["page_text", "page_grams"] {
