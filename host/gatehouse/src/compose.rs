@@ -19,7 +19,7 @@ use gatehouse_core::{
 };
 use gatehouse_models::{ConfiguredModels, LocalModels, MissingModels};
 use gatehouse_sandbox::{self as sandbox, Ports, Sandbox};
-use gatehouse_stores::{KvTables, SqliteAudit, SqliteKeys, SqliteLedger, ToolCatalogStore};
+use gatehouse_stores::{KeyTables, KvTables, SqliteAudit, SqliteLedger, ToolCatalogStore};
 use gatehouse_text::{BpeTokenCounter, Extractor, LocalEmbedder};
 use gatehouse_wire::{
     login::Logins,
@@ -95,7 +95,7 @@ pub(crate) struct HostStores {
     pub(crate) documents: Arc<LazyLibrary>,
     pub(crate) artifacts: Arc<LazyWorkspace>,
     kv: Arc<KvTables>,
-    keys: Arc<SqliteKeys>,
+    keys: Arc<KeyTables>,
     pub(crate) servers: Arc<HostServers>,
     pub(crate) tools: Arc<ToolCatalogStore>,
     /// Call statistics. `None` if disabled.

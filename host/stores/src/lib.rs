@@ -1,8 +1,8 @@
 //! Databases: the knowledge graph, documents, artifacts, the tool catalog, key-value data of gates, the call ledger,
 //! API keys and the audit.
 //!
-//! `knowledge`, `documents`, `artifacts` and `kv` implement ports of `gatehouse-core` on any engine, the last two with
-//! the statements of `sql`. `sqlite`, `postgres`, `weaviate_neo4j` and `chroma` are the engines. `embedding` computes vectors in the background, and `wiki` parses
+//! `knowledge`, `documents`, `artifacts`, `kv` and `keys` implement ports of `gatehouse-core` on any engine with the
+//! statements of `sql`. `sqlite`, `postgres`, `weaviate_neo4j` and `chroma` are the engines. `embedding` computes vectors in the background, and `wiki` parses
 //! pages and finds their files. The crate knows no protocols, sandboxes or models.
 
 mod artifacts;
@@ -13,6 +13,7 @@ mod embedding;
 mod engine;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
+mod keys;
 mod knowledge;
 mod kv;
 mod nearest;
@@ -33,6 +34,7 @@ pub use artifacts::{ArtifactLimits, ArtifactStore, RowReader, Sweeper};
 pub use chroma::ChromaConfig;
 pub use documents::DocumentLibrary;
 pub use engine::{EmbeddingHealth, StoreHealth};
+pub use keys::KeyTables;
 pub use knowledge::{KnowledgeConfig, LinkedPage, WikiKnowledge};
 pub use kv::KvTables;
 #[cfg(feature = "postgres")]
@@ -40,7 +42,6 @@ pub use postgres::{DocumentTables, PostgresConfig, PostgresDocumentsConfig, Post
 pub use sqlite::{
     audit::{AuditFilter, AuditRecord, BrokenEntry, ChainReport, KnownPrincipal, QuotaRefusals, SqliteAudit},
     copy::{DataFile, check, check_all, copy},
-    keys::SqliteKeys,
     ledger::{LedgerHealth, SqliteLedger},
     lock::DatabaseLock,
 };

@@ -47,7 +47,7 @@ pub(crate) async fn run(url: Option<&str>) -> Result<Value> {
     }
     let (artifacts_sink, kv_sink) = (Arc::clone(&artifacts), Arc::clone(&kv));
     let puts_per_s = rate(move |writer, number| {
-        let (artifacts, owner) = (Arc::clone(&artifacts_sink), Principal::Named(format!("w{writer}")));
+        let (artifacts, owner) = (Arc::clone(&artifacts_sink), Principal::Named(format!("w{writer}").into()));
         async move { artifacts.put(&owner, draft(&format!("w{writer}"), number)).await.map(drop) }
     })
     .await?;

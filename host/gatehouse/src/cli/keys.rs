@@ -13,7 +13,7 @@ use gatehouse_core::{
         keys::{KeyRecord, KeySecret},
     },
 };
-use gatehouse_stores::SqliteKeys;
+use gatehouse_stores::KeyTables;
 use serde_json::{Value, json};
 
 use self::values::{duration, group, key_name, lifetime, time};
@@ -86,7 +86,7 @@ pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Com
     done
 }
 
-async fn create(store: &SqliteKeys, config: &Config, arguments: CreateKeyArgs) -> CommandResult {
+async fn create(store: &KeyTables, config: &Config, arguments: CreateKeyArgs) -> CommandResult {
     let CreateKeyArgs { name, mut group, mut preset, expires, output } = arguments;
     for list in [&mut group, &mut preset] {
         list.sort();
@@ -128,7 +128,7 @@ fn print_token(key: &KeyRecord, token: &str, output: OutputFormat) {
     ));
 }
 
-async fn rotate(store: &SqliteKeys, config: &Config, arguments: RotateKeyArgs) -> CommandResult {
+async fn rotate(store: &KeyTables, config: &Config, arguments: RotateKeyArgs) -> CommandResult {
     let RotateKeyArgs { name, grace, expires, output } = arguments;
     let now = SystemClock.now_ms();
     let mut key = find(store, &name).await?;
@@ -153,7 +153,7 @@ async fn rotate(store: &SqliteKeys, config: &Config, arguments: RotateKeyArgs) -
     Ok(())
 }
 
-async fn revoke(store: &SqliteKeys, config: &Config, name: &str, output: OutputFormat) -> CommandResult {
+async fn revoke(store: &KeyTables, config: &Config, name: &str, output: OutputFormat) -> CommandResult {
     store.revoke(name).await?;
     record_change(config, name, "revoked a key").await;
     output.print(&json!({"name": name, "revoked": true}), || out::line(format!("revoked {name}")));
@@ -173,7 +173,7 @@ async fn record_change(config: &Config, name: &str, change: &str) {
     audit.close().await;
 }
 
-async fn find(store: &SqliteKeys, name: &str) -> CommandResult<KeyRecord> {
+async fn find(store: &KeyTables, name: &str) -> CommandResult<KeyRecord> {
     let mut keys = store.list().await?;
     if let Some(index) = keys.iter().position(|key| key.name == name) {
         return Ok(keys.swap_remove(index));
@@ -183,7 +183,7 @@ async fn find(store: &SqliteKeys, name: &str) -> CommandResult<KeyRecord> {
     Err(unknown.hint("Run `gatehouse keys list`.").into())
 }
 
-async fn list(store: &SqliteKeys, output: OutputFormat) -> CommandResult {
+async fn list(store: &KeyTables, output: OutputFormat) -> CommandResult {
     let (keys, now) = (store.list().await?, SystemClock.now_ms());
     let reports: Vec<Value> = keys.iter().map(|key| shown(key, now)).collect();
     output.print(&reports, || match keys.as_slice() {

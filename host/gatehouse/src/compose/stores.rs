@@ -20,7 +20,7 @@ use gatehouse_core::{
     quota_meter::QuotaMeter,
 };
 use gatehouse_stores::{
-    ArtifactStore, DocumentLibrary, KnowledgeConfig, LedgerHealth, SqliteAudit, SqliteKeys, SqliteLedger,
+    ArtifactStore, DocumentLibrary, KeyTables, KnowledgeConfig, LedgerHealth, SqliteAudit, SqliteLedger,
     StoreHealth, WikiKnowledge, WikiRoots,
 };
 use gatehouse_wire::login::Logins;
@@ -126,8 +126,8 @@ pub(crate) fn logins(config: &Config) -> Logins {
 }
 
 /// Creates the store of API keys, which opens its database on first use.
-pub(crate) fn keys(config: &Config) -> SqliteKeys {
-    SqliteKeys::new(config.state.join("auth.db"))
+pub(crate) fn keys(config: &Config) -> KeyTables {
+    KeyTables::sqlite(config.state.join("auth.db"))
 }
 
 /// Prefix of counter keys, documented in docs/gate-reference.md.

@@ -56,6 +56,15 @@ pub(crate) const ARTIFACTS: SchemaPart = SchemaPart {
 pub(crate) const KV: SchemaPart =
     SchemaPart { name: "kv", depends_on: None, write_timeout: None, lock_key: 4, steps: crate::kv::SCHEMA };
 
+/// API keys.
+pub(crate) const KEYS: SchemaPart = SchemaPart {
+    name: "keys",
+    depends_on: None,
+    write_timeout: None,
+    lock_key: 5,
+    steps: crate::keys::SCHEMA,
+};
+
 /// Vectors; requires pgvector. `{vector}` is replaced by the schema of pgvector.
 pub(super) const VECTORS: SchemaPart = SchemaPart {
     name: "knowledge_vectors",

@@ -17,7 +17,7 @@ mod words;
 pub use address::{PostgresConfig, PostgresTimeouts};
 pub use documents::{DocumentTables, PostgresDocumentsConfig};
 pub(crate) use error::column;
-pub(crate) use migrations::{ARTIFACTS, KNOWLEDGE, KV};
+pub(crate) use migrations::{ARTIFACTS, KEYS, KNOWLEDGE, KV};
 pub(crate) use server::{PostgresServer, ServerTables};
 pub(crate) use session::{PostgresSession, SqlValues};
 pub(crate) use terms::{IndexTerms, with_variants};

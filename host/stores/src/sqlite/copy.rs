@@ -17,6 +17,7 @@ use crate::{
     artifacts::{engine::ARTIFACTS, schema},
     documents::engine::CHUNKS,
     engine::PAGES,
+    keys,
     knowledge::pages,
     kv,
     sql::schema::Steps,
@@ -62,7 +63,7 @@ impl DataFile {
             Self::Artifacts => ("artifacts.db", "artifact store 'sqlite'", ARTIFACTS, schema::SCHEMA),
             Self::Tools => ("tools.db", "the tool catalog", TOOLS, migrations::TOOLS),
             Self::Ledger => ("ledger.db", "the ledger", "", migrations::LEDGER),
-            Self::Auth => ("auth.db", "the API keys", "", migrations::AUTH),
+            Self::Auth => ("auth.db", "the API keys", "", keys::SCHEMA),
             Self::Audit => ("audit.db", "the audit", "", migrations::AUDIT),
         }
     }

@@ -21,6 +21,8 @@ use tokio::{
     time::timeout,
 };
 
+pub(crate) use self::identity::identity;
+pub(super) use self::reader::open_reader;
 pub(crate) use self::writer::DatabaseProfile;
 pub(super) use self::writer::open_writer;
 use self::{
@@ -28,7 +30,6 @@ use self::{
     reader::open_read_only,
     writer::{BUSY_TIMEOUT, WriteJob, WriterThread, in_transaction},
 };
-pub(super) use self::{identity::identity, reader::open_reader};
 use super::{
     copy::{DataFile, checkpoint, free_some_pages},
     lock::DatabaseLock,

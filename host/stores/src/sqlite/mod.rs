@@ -5,7 +5,6 @@ pub(crate) mod copy;
 mod db;
 pub(crate) mod documents;
 mod error;
-pub(crate) mod keys;
 pub(crate) mod ledger;
 pub(crate) mod lock;
 mod migrations;
@@ -20,7 +19,7 @@ pub(crate) mod vectors;
 mod words;
 
 pub(crate) use self::{
-    db::{Database as SqliteDatabase, DatabaseProfile},
+    db::{Database as SqliteDatabase, DatabaseProfile, identity},
     migrations::{separated, vector_state, vector_tables, with_variants},
     query::list,
     session::SqliteSession,

@@ -7,7 +7,7 @@ mod behaviours;
 mod document_behaviours;
 mod embedder;
 mod engines;
-mod keys;
+mod key_behaviours;
 mod kv_behaviours;
 mod ledger;
 mod support;

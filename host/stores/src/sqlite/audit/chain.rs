@@ -1,11 +1,17 @@
 //! The chain of digests over entries, and the seal over what identifies a person.
 //!
 //! A digest covers the one before it and the canonical form of its entry: each value with its type and length, so that
-//! no two entries have the same form. The seal is a stream cipher from HMAC-SHA256 in counter mode. Its nonce is the
-//! number of the entry, which is never used twice under one key. The chain protects the sealed bytes from changes.
+//! no two entries have the same form. The seal is AES-256-GCM with a random nonce, bound to the number of the entry.
 
 use gatehouse_core::hash::hmac_sha256;
+use ring::{
+    aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey},
+    error::Unspecified,
+    rand::{SecureRandom as _, SystemRandom},
+};
 use sha2::{Digest as _, Sha256};
+
+use crate::sql::{Result, StoreError};
 
 pub(super) type RowDigest = [u8; 32];
 
@@ -72,12 +78,29 @@ pub(super) fn pseudonym(key: &[u8], name: &str) -> [u8; 32] {
     hmac_sha256(key, format!("pseudonym:{name}").as_bytes())
 }
 
-/// Encrypts or decrypts the bytes of the entry `seq`.
-pub(super) fn seal(key: &[u8], seq: i64, bytes: &mut [u8]) {
-    for (block, chunk) in bytes.chunks_mut(32).enumerate() {
-        let pad = hmac_sha256(key, format!("seal:{seq}:{block}").as_bytes());
-        chunk.iter_mut().zip(pad).for_each(|(byte, pad)| *byte ^= pad);
-    }
+/// Encrypts bytes of the entry `seq`. Returns a random nonce, and the ciphertext with its tag.
+pub(super) fn seal(key: &[u8], seq: i64, bytes: &[u8]) -> Result<Vec<u8>> {
+    let unusable = |_| StoreError::invalid("cannot encrypt an entry of the audit");
+    let mut nonce = [0; NONCE_LEN];
+    SystemRandom::new().fill(&mut nonce).map_err(unusable)?;
+    let mut ciphertext = bytes.to_vec();
+    let place = Nonce::assume_unique_for_key(nonce);
+    let key = aead_key(key).map_err(unusable)?;
+    key.seal_in_place_append_tag(place, Aad::from(seq.to_be_bytes()), &mut ciphertext).map_err(unusable)?;
+    Ok([&nonce[..], &ciphertext].concat())
+}
+
+/// Decrypts what [`seal`] returned for the entry `seq`. `None` if the key is another, or a byte was changed.
+pub(super) fn unseal(key: &[u8], seq: i64, sealed: &[u8]) -> Option<Vec<u8>> {
+    let (nonce, ciphertext) = sealed.split_first_chunk::<NONCE_LEN>()?;
+    let (nonce, mut bytes) = (Nonce::assume_unique_for_key(*nonce), ciphertext.to_vec());
+    let aad = Aad::from(seq.to_be_bytes());
+    aead_key(key).ok()?.open_in_place(nonce, aad, &mut bytes).ok().map(|bytes| bytes.to_vec())
+}
+
+/// Derives the key of the seal, because pseudonyms depend on the key of the principal, too.
+fn aead_key(key: &[u8]) -> Result<LessSafeKey, Unspecified> {
+    Ok(LessSafeKey::new(UnboundKey::new(&AES_256_GCM, &hmac_sha256(key, b"seal"))?))
 }
 
 #[cfg(test)]
@@ -132,15 +155,17 @@ mod tests {
     #[test]
     fn a_seal_opens_with_its_key_and_number_only() {
         let text = b"key 3f9a, tester 1.0, 192.0.2.7, and more than one block".to_vec();
-        let mut sealed = text.clone();
-        seal(b"k", 7, &mut sealed);
-        assert_ne!(sealed, text);
+        let sealed = seal(b"k", 7, &text).expect("sealed");
+        assert_ne!(seal(b"k", 7, &text).expect("sealed"), sealed, "the nonce is random");
+        assert_eq!(unseal(b"k", 7, &sealed), Some(text));
         for (key, seq) in [(&b"k"[..], 8), (b"j", 7)] {
-            let mut wrong = sealed.clone();
-            seal(key, seq, &mut wrong);
-            assert_ne!(wrong, text);
+            assert_eq!(unseal(key, seq, &sealed), None);
         }
-        seal(b"k", 7, &mut sealed);
-        assert_eq!(sealed, text);
+        for at in 0..sealed.len() {
+            let mut changed = sealed.clone();
+            changed[at] ^= 1;
+            assert_eq!(unseal(b"k", 7, &changed), None, "byte {at}");
+            assert_eq!(unseal(b"k", 7, &sealed[..at]), None, "{at} bytes");
+        }
     }
 }

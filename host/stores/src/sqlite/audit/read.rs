@@ -7,7 +7,7 @@ use rusqlite::{Connection, Row, params};
 use serde::Serialize;
 
 use super::{
-    chain::{AuditRow, RowDigest, pseudonym, seal},
+    chain::{AuditRow, RowDigest, pseudonym, unseal},
     write::{find_key, head, retention_details},
 };
 use crate::sqlite::{
@@ -234,11 +234,8 @@ fn matching(db: &Connection, filter: &AuditFilter, principal: Option<&[u8]>) -> 
 }
 
 fn record(row: &AuditRow, known: Option<&(String, Vec<u8>)>) -> AuditRecord {
-    let mut sealed = row.sealed.clone();
-    let person = known.and_then(|(_, key)| {
-        seal(key, row.seq, &mut sealed);
-        serde_json::from_slice::<[String; 3]>(&sealed).ok()
-    });
+    let person = known
+        .and_then(|(_, key)| serde_json::from_slice::<[String; 3]>(&unseal(key, row.seq, &row.sealed)?).ok());
     let [credential, client, address] = person.unwrap_or_default();
     let AuditRow { kind, preset, tool, rule, approval, outcome, details, .. } = row.clone();
     AuditRecord {

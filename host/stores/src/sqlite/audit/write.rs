@@ -80,8 +80,7 @@ fn row(db: &Connection, (seq, at): (i64, i64), entry: &AuditEntry, secret: &[u8]
     let PrincipalKey { key, pseudonym } = key_of(db, entry.principal.as_str(), at)?;
     let address = entry.address.map(|address| address.to_string());
     let person = [&*entry.credential, &entry.client, address.as_deref().unwrap_or_default()];
-    let mut sealed = serde_json::to_vec(&person).map_err(StoreError::invalid)?;
-    seal(&key, seq, &mut sealed);
+    let sealed = seal(&key, seq, &serde_json::to_vec(&person).map_err(StoreError::invalid)?)?;
     let bounded = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
     Ok(AuditRow {
         seq,

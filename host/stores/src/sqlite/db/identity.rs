@@ -3,10 +3,10 @@
 use std::{os::unix::fs::MetadataExt as _, path::Path};
 
 /// Device and inode.
-pub(in crate::sqlite) type FileIdentity = (u64, u64);
+pub(crate) type FileIdentity = (u64, u64);
 
 /// Returns the identity of a file. `None` if it does not exist.
-pub(in crate::sqlite) fn identity(path: &Path) -> Option<FileIdentity> {
+pub(crate) fn identity(path: &Path) -> Option<FileIdentity> {
     let about = std::fs::metadata(path).ok()?;
     Some((about.dev(), about.ino()))
 }

@@ -4,6 +4,7 @@ use super::*;
 
 use crate::{
     artifacts::schema::SCHEMA as ARTIFACTS,
+    keys::SCHEMA as AUTH,
     knowledge::pages::schema::SCHEMA as KNOWLEDGE,
     kv::SCHEMA as KV,
     sql::{
@@ -60,7 +61,7 @@ fn the_schema_is_made() {
         (ARTIFACTS, "artifact, artifact_text, artifact_block"),
         (TOOLS, "tool, promise, reviewed, connection"),
         (LEDGER, "call, failure"),
-        (AUTH, "key, secret"),
+        (AUTH, "api_key, api_secret"),
         (AUDIT, "entry, head"),
     ] {
         let mut connection = Connection::open_in_memory().unwrap();

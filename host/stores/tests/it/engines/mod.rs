@@ -12,7 +12,9 @@ mod weaviate_neo4j;
 use std::{path::PathBuf, sync::Arc};
 
 use gatehouse_core::ports::{Clock, Embedder};
-use gatehouse_stores::{ArtifactLimits, ArtifactStore, DocumentLibrary, KvTables, WikiKnowledge, WikiRoots};
+use gatehouse_stores::{
+    ArtifactLimits, ArtifactStore, DocumentLibrary, KeyTables, KvTables, WikiKnowledge, WikiRoots,
+};
 
 /// Parameters to open a graph. Every engine must handle each field.
 #[derive(Clone)]
@@ -62,4 +64,9 @@ pub(crate) trait KvFixture: Fixture {
 
     /// Stores this many small values of the gate `a`, without the store.
     async fn fill_kv(&self, keys: u64);
+}
+
+pub(crate) trait KeyFixture: Fixture {
+    /// Opens the store like a new process.
+    fn open_keys(&self) -> KeyTables;
 }

@@ -5,6 +5,7 @@ mod copying;
 mod crowded;
 mod documents;
 mod encryption;
+mod keys;
 mod kv;
 mod server;
 mod state;

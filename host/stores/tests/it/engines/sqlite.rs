@@ -3,6 +3,7 @@
 mod artifacts;
 mod crash;
 mod documents;
+mod keys;
 mod kv;
 
 use std::{

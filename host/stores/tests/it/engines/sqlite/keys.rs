@@ -1,42 +1,38 @@
-//! Store of API keys: versions, rotation, revocation, and two processes.
+//! API keys in a file.
 
 use std::{os::unix::fs::PermissionsExt as _, path::PathBuf};
 
 use gatehouse_core::{
     FaultKind,
-    ports::{
-        KeyStore as _,
-        keys::{KeyRecord, KeySecret, MAX_KEY_SECRETS},
-    },
+    ports::{KeyStore as _, keys::KeyRecord},
 };
-use gatehouse_stores::SqliteKeys;
+use gatehouse_stores::KeyTables;
+
+use super::Sqlite;
+use crate::{
+    engines::KeyFixture,
+    key_behaviours::{key, key_behaviours},
+};
+
+impl KeyFixture for Sqlite {
+    fn open_keys(&self) -> KeyTables {
+        KeyTables::sqlite(self.dir.path().join("state/auth.db"))
+    }
+}
+
+key_behaviours!(Sqlite);
 
 struct Store {
     _dir: tempfile::TempDir,
     path: PathBuf,
-    keys: SqliteKeys,
+    keys: KeyTables,
 }
 
 fn store() -> Store {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("state/auth.db");
-    let keys = SqliteKeys::new(path.clone());
+    let keys = KeyTables::sqlite(path.clone());
     Store { _dir: dir, path, keys }
-}
-
-fn secret(id: &str, created_at: u64) -> KeySecret {
-    KeySecret { id: id.into(), hash: [7; 32], created_at, expires_at: None, last_used_at: None }
-}
-
-fn key(name: &str) -> KeyRecord {
-    KeyRecord {
-        name: name.into(),
-        groups: vec!["dev".into(), "ops".into()],
-        presets: Some(vec!["context".into()]),
-        created_at: 1_000,
-        expires_at: Some(9_000),
-        secrets: vec![secret(&format!("{name}-1"), 1_000)],
-    }
 }
 
 #[tokio::test]
@@ -58,58 +54,12 @@ async fn keys_are_stored_privately_and_only_adding_creates_the_file() {
 }
 
 #[tokio::test]
-async fn every_change_and_no_use_has_another_version_in_every_process() {
-    let Store { path, keys, _dir } = store();
-    let other = SqliteKeys::new(path);
-    let mut versions = vec![other.version().await.unwrap()];
-    keys.add(key("ci")).await.unwrap();
-    versions.push(other.version().await.unwrap());
-    keys.rotate("ci", secret("ci-2", 2_000), 3_000, None).await.unwrap();
-    versions.push(other.version().await.unwrap());
-    keys.record_use("ci-2", 2_500).await.unwrap();
-    keys.record_use("ci-2", 2_400).await.unwrap();
-    assert_eq!(other.version().await.unwrap(), versions[2], "a use is not a change");
-    assert_eq!(other.list().await.unwrap()[0].secrets[0].last_used_at, Some(2_500));
-    keys.revoke("ci").await.unwrap();
-    versions.push(other.version().await.unwrap());
-    assert!(versions.is_sorted_by(|a, b| a < b), "{versions:?}");
-    assert_eq!(other.list().await, Ok(Vec::new()));
-    keys.add(key("ci")).await.unwrap();
-    assert_eq!(other.list().await.unwrap()[0].secrets.len(), 1, "the secrets went with the key");
-}
-
-#[tokio::test]
-async fn a_rotation_ends_the_old_secrets_and_their_number_is_bounded() {
-    let Store { keys, _dir, .. } = store();
-    keys.add(key("ci")).await.unwrap();
-    keys.rotate("ci", secret("ci-2", 2_000), 5_000, None).await.unwrap();
-    keys.rotate("ci", secret("ci-3", 3_000), 9_000, Some(20_000)).await.unwrap();
-    let stored = keys.list().await.unwrap().remove(0);
-    let ends: Vec<_> = stored.secrets.iter().map(|one| (one.id.as_str(), one.expires_at)).collect();
-    assert_eq!(ends, [("ci-3", None), ("ci-2", Some(9_000)), ("ci-1", Some(5_000))]);
-    assert_eq!(stored.expires_at, Some(20_000));
-    // An ended secret is removed by the next rotation.
-    keys.rotate("ci", secret("ci-4", 6_000), 9_000, None).await.unwrap();
-    let ids = async || {
-        let stored = keys.list().await.unwrap().remove(0);
-        stored.secrets.into_iter().map(|one| one.id).collect::<Vec<_>>()
-    };
-    assert_eq!(ids().await, ["ci-4", "ci-3", "ci-2"]);
-    for number in 5..20 {
-        keys.rotate("ci", secret(&format!("ci-{number}"), 6_000 + number), 90_000, None).await.unwrap();
-    }
-    assert_eq!(ids().await, ["ci-19", "ci-18", "ci-17", "ci-16"]);
-    assert_eq!(ids().await.len(), MAX_KEY_SECRETS);
-    assert_eq!(keys.rotate("no", secret("x", 0), 0, None).await.unwrap_err().kind, FaultKind::NotFound);
-}
-
-#[tokio::test]
 async fn a_newer_database_is_refused() {
     let Store { path, keys, _dir } = store();
     keys.add(key("ci")).await.unwrap();
     keys.close().await;
     set_version(&path, 999);
-    let fault = SqliteKeys::new(path).version().await.unwrap_err();
+    let fault = KeyTables::sqlite(path).version().await.unwrap_err();
     assert!(fault.message.contains("schema version 999 is newer than 100"), "{}", fault.message);
 }
 
@@ -127,7 +77,7 @@ async fn a_file_that_is_replaced_while_it_is_open_is_used() {
     keys.close().await;
     let copy = path.with_extension("copy");
     std::fs::copy(&path, &copy).unwrap();
-    let host = SqliteKeys::new(path.clone());
+    let host = KeyTables::sqlite(path.clone());
     host.revoke("ann").await.unwrap();
     host.add(key("bob")).await.unwrap();
     let before = host.version().await.unwrap();
@@ -140,7 +90,7 @@ async fn a_file_that_is_replaced_while_it_is_open_is_used() {
     let names: Vec<_> = host.list().await.unwrap().into_iter().map(|key| key.name).collect();
     assert_eq!(names, ["ann"]);
     host.revoke("ann").await.unwrap();
-    assert_eq!(SqliteKeys::new(path).list().await, Ok(Vec::new()), "the change is in the new file");
+    assert_eq!(KeyTables::sqlite(path).list().await, Ok(Vec::new()), "the change is in the new file");
 }
 
 #[tokio::test]
@@ -163,7 +113,7 @@ async fn keys_are_read_where_nothing_can_be_written() {
     let lock = format!("{}-lock", path.display());
     std::fs::remove_file(&lock).unwrap();
     std::fs::create_dir(&lock).unwrap();
-    let host = SqliteKeys::new(path.clone());
+    let host = KeyTables::sqlite(path.clone());
     let names: Vec<_> = host.list().await.unwrap().into_iter().map(|key| key.name).collect();
     assert_eq!(names, ["ann"]);
     assert!(host.version().await.unwrap() > 0);
@@ -172,5 +122,5 @@ async fn keys_are_read_where_nothing_can_be_written() {
     host.add(key("bob")).await.unwrap();
     assert_eq!(host.list().await.unwrap().len(), 2);
     std::fs::write(&path, "no database").unwrap();
-    assert!(SqliteKeys::new(path).version().await.is_err(), "a damaged file has no keys");
+    assert!(KeyTables::sqlite(path).version().await.is_err(), "a damaged file has no keys");
 }
