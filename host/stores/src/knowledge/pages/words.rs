@@ -45,10 +45,16 @@ pub(super) async fn candidates(
 
 /// Removes the words of the pages with these keys.
 pub(super) async fn remove(db: Session<'_>, keys: &[String]) -> Result<()> {
-    let Session::Sqlite(sqlite) = db else { return Ok(()) };
-    let numbers: Vec<i64> =
-        db.column("SELECT number FROM page WHERE key IN @texts(?1)", values![keys]).await?;
-    numbers.into_iter().try_for_each(|number| INDEX.remove(&sqlite.connection(), number))
+    match db {
+        Session::Sqlite(sqlite) => {
+            let sql = "SELECT number FROM page WHERE key IN @texts(?1)";
+            let numbers: Vec<i64> = db.column(sql, values![keys]).await?;
+            numbers.into_iter().try_for_each(|number| INDEX.remove(&sqlite.connection(), number))
+        }
+        // Deleting a page deletes its terms.
+        #[cfg(feature = "postgres")]
+        Session::Postgres(_) => Ok(()),
+    }
 }
 
 pub(super) async fn put(db: Session<'_>, pages: &[(i64, &PageRecord)]) -> Result<()> {
