@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use gatehouse_core::{
-    outcome::Fault,
+    outcome::{Fault, FaultKind},
     ports::artifacts::Artifact,
     search::{NameMatch, ScoredCandidate},
 };
@@ -47,13 +47,16 @@ impl ArtifactTables {
         let (new, limits) = (Arc::new(new), limits.clone());
         // A limit of the owner counts its artifacts, so they are stored one at a time.
         let owner = new.owner_limit.map(|_| Turn::Key("artifacts of an owner", &new.scope.owner));
-        for alone in [false, true] {
+        for alone in [self.db.has_one_writer(), true] {
             let texts = if alone { Turn::Alone(TEXTS) } else { Turn::Shared(TEXTS) };
             let turns: Vec<_> = [Some(texts), owner].into_iter().flatten().collect();
             let (new, limits) = (Arc::clone(&new), limits.clone());
             let work = async move |db: Session<'_>| write::put(db, &new, &limits, alone).await;
             match self.db.try_write(&turns, work).await? {
                 Err(StoreError::NotAlone) => {}
+                Err(error) if error.is_full() => {
+                    return Err(Fault { kind: FaultKind::Exhausted, ..self.db.fault(error) });
+                }
                 result => return result.map_err(|error| self.db.fault(error)),
             }
         }

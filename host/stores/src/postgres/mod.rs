@@ -11,6 +11,7 @@ mod server;
 mod session;
 mod terms;
 mod tls;
+mod transactions;
 mod vectors;
 mod words;
 

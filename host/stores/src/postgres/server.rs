@@ -18,16 +18,9 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{
-    PostgresConfig,
-    error::{Result, StoreError},
-    migrations::SchemaPart,
-    session::{CommitOutcome, PostgresSession},
-    tls::tls_connector,
+    PostgresConfig, error::StoreError, migrations::SchemaPart, session::PostgresSession, tls::tls_connector,
 };
-use crate::{
-    sql::{Commit, Turn},
-    worker::run_blocking,
-};
+use crate::worker::run_blocking;
 
 const MAX_CONNECTIONS: usize = 8;
 
@@ -51,7 +44,7 @@ pub(crate) struct PostgresServer {
     connections: Mutex<Option<ConnectionPool>>,
     breaker: CircuitBreaker<Fault>,
     /// True if migrations have run.
-    ready: AtomicBool,
+    pub(super) ready: AtomicBool,
     migrating: tokio::sync::Mutex<()>,
     /// Held by the caller that waits for a connection because the server accepts no more.
     waiting: tokio::sync::Mutex<()>,
@@ -80,91 +73,6 @@ impl PostgresServer {
 
     pub(crate) fn address(&self) -> &str {
         &self.config.address
-    }
-
-    /// Runs `work` in a read-only transaction on a snapshot.
-    pub(crate) async fn read_with<T>(
-        self: &Arc<Self>,
-        work: impl AsyncFnOnce(&PostgresSession) -> Result<T>,
-    ) -> Result<T, Fault> {
-        self.migrate_once().await?;
-        let db = self.session().await?;
-        let result = match db.begin_read().await {
-            Ok(()) => work(&db).await,
-            Err(error) => Err(error),
-        };
-        db.finish_transaction(result).await
-    }
-
-    /// Runs `work` in a transaction that holds the writer lock.
-    pub(super) async fn write_with<T>(
-        self: &Arc<Self>,
-        work: impl AsyncFnOnce(&PostgresSession) -> Result<T>,
-    ) -> Result<T, Fault> {
-        let db = self.write(None).await?;
-        let result = work(&db).await;
-        db.finish_transaction(result).await
-    }
-
-    /// Runs `work` in a transaction with these turns. Returns errors of `work` unconverted.
-    pub(crate) async fn try_write_with<T>(
-        self: &Arc<Self>,
-        turns: &[Turn<'_>],
-        work: impl AsyncFnOnce(&PostgresSession) -> Result<T>,
-    ) -> Result<Result<T>, Fault> {
-        let db = self.write(Some(turns)).await?;
-        match work(&db).await {
-            Ok(value) => db.finish_transaction(Ok(value)).await.map(Ok),
-            Err(error) => Ok(Err(db.roll_back(error).await)),
-        }
-    }
-
-    /// Runs `work` in a transaction with these turns. A commit that may have failed is no error.
-    pub(crate) async fn write_known<T>(
-        self: &Arc<Self>,
-        turns: &[Turn<'_>],
-        work: impl AsyncFnOnce(&PostgresSession) -> Result<T>,
-    ) -> Result<Commit<T>, Fault> {
-        let db = self.write(Some(turns)).await?;
-        let value = match work(&db).await {
-            Ok(value) => value,
-            Err(error) => return Err(db.rollback_fault(error).await),
-        };
-        match db.commit().await {
-            CommitOutcome::Committed => Ok(Commit::Done(value)),
-            CommitOutcome::Failed(error) => Err(self.fault(error)),
-            CommitOutcome::Unknown(error) => Ok(Commit::Unknown(self.fault(error))),
-        }
-    }
-
-    /// Returns true if the tables exist, without creating them.
-    pub(crate) async fn has_tables(self: &Arc<Self>) -> Result<bool, Fault> {
-        let ServerTables::Own(part) = self.tables else { return Ok(true) };
-        Ok(self.ready.load(Ordering::Acquire)
-            || self.inspect_with(async |db| part.version(db).await).await?.is_some())
-    }
-
-    /// Runs `work` outside a transaction, without migrating or checking the tables.
-    pub(super) async fn inspect_with<T>(
-        self: &Arc<Self>,
-        work: impl AsyncFnOnce(&PostgresSession) -> Result<T>,
-    ) -> Result<T, Fault> {
-        let db = self.session().await?;
-        let result = work(&db).await;
-        db.finish(result).await
-    }
-
-    /// Begins a transaction with these turns, or with the writer lock without any.
-    pub(super) async fn write(
-        self: &Arc<Self>,
-        turns: Option<&[Turn<'_>]>,
-    ) -> Result<PostgresSession, Fault> {
-        self.migrate_once().await?;
-        let mut session = self.session().await?;
-        match session.begin_write(turns).await {
-            Ok(()) => Ok(session),
-            Err(error) => Err(session.rollback_fault(error).await),
-        }
     }
 
     /// Returns a connection without migrating or checking the tables.
@@ -202,7 +110,7 @@ impl PostgresServer {
     }
 
     /// Runs pending migrations on first use.
-    async fn migrate_once(self: &Arc<Self>) -> Result<(), Fault> {
+    pub(super) async fn migrate_once(self: &Arc<Self>) -> Result<(), Fault> {
         let ServerTables::Own(part) = self.tables else { return Ok(()) };
         if self.ready.load(Ordering::Acquire) {
             return Ok(());

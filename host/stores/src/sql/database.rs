@@ -6,7 +6,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use gatehouse_core::outcome::{Fault, FaultKind};
+use gatehouse_core::outcome::Fault;
 
 use super::{
     error::{Result, StoreError},
@@ -55,9 +55,6 @@ impl Database {
     }
 
     /// Runs a write in one transaction, which commits only if `work` succeeds.
-    ///
-    /// # Errors
-    /// `exhausted` if the disk is full, because the caller can free space.
     pub(crate) async fn write<T: Send + 'static>(
         &self,
         turns: &[Turn<'_>],
@@ -115,15 +112,17 @@ impl Database {
         }
     }
 
-    /// Converts an error of a write to a fault.
     pub(crate) fn fault(&self, error: StoreError) -> Fault {
-        let is_full = error.is_full();
-        let fault = match self {
+        match self {
             Self::Sqlite(db) => db.fault(error),
             #[cfg(feature = "postgres")]
             Self::Postgres(server) => server.fault(error),
-        };
-        if is_full { Fault { kind: FaultKind::Exhausted, ..fault } } else { fault }
+        }
+    }
+
+    /// Returns true if all writes run alone, whatever their turns.
+    pub(crate) fn has_one_writer(&self) -> bool {
+        matches!(self, Self::Sqlite(_))
     }
 
     /// Like [`read`](Self::read), but returns the default if nothing was ever stored. Does not create a database.

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+#[cfg(feature = "postgres")]
+use futures_util::{StreamExt as _, TryStreamExt as _, future::ready, stream};
 use gatehouse_core::outcome::Fault;
 
 use super::{
@@ -11,6 +13,10 @@ use super::{
 #[cfg(feature = "postgres")]
 use crate::postgres::PostgresSession;
 use crate::sqlite::SqliteSession;
+
+/// Statements of [`Session::run_each`] that are sent without waiting. More would fill memory, and time out together.
+#[cfg(feature = "postgres")]
+const MAX_IN_FLIGHT: usize = 16;
 
 /// A transaction on a snapshot. On SQLite, each statement is complete when it is first polled.
 #[derive(Clone, Copy)]
@@ -42,15 +48,16 @@ impl Session<'_> {
         }
     }
 
-    /// Executes a statement once for each list of values. On PostgreSQL, without waiting in between.
+    /// Executes a statement once for each list of values. On PostgreSQL, several are on their way at any time.
     pub(crate) async fn run_each(self, sql: &str, rows: &[Vec<SqlValue<'_>>]) -> Result<()> {
         match self {
             Self::Sqlite(db) => rows.iter().try_for_each(|values| db.run(&sqlite_sql(sql), values).map(drop)),
             #[cfg(feature = "postgres")]
             Self::Postgres(db) => {
                 let sql = postgres_sql(sql);
-                let runs = rows.iter().map(async |values| db.run(&sql, &parameters(values)).await);
-                futures_util::future::try_join_all(runs).await.map(drop)
+                let run = async |values: &Vec<SqlValue<'_>>| db.run(&sql, &parameters(values)).await;
+                let runs = rows.iter().map(run).collect::<Vec<_>>();
+                stream::iter(runs).buffered(MAX_IN_FLIGHT).try_for_each(|_| ready(Ok(()))).await
             }
         }
     }

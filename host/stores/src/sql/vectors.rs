@@ -89,7 +89,7 @@ pub(crate) async fn put_items(
     corpus: &str,
     items: &[(String, String)],
 ) -> Result<HashMap<String, i64>> {
-    let keys: Vec<String> = items.iter().map(|(key, _)| key.clone()).collect();
+    let keys: Vec<String> = items.iter().map(|(key, _)| storable(key).into_owned()).collect();
     let given = items.iter().map(|(key, version)| json!([storable(key), version]));
     let given = serde_json::Value::from_iter(given).to_string();
     let outdated = "DELETE FROM item WHERE corpus = ?1 AND key IN (SELECT i.key FROM @json(?2) AS given

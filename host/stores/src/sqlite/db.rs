@@ -35,7 +35,7 @@ use super::{
     lock::DatabaseLock,
     session::SqliteSession,
 };
-use crate::sql::{Result, Session, StoreError};
+use crate::sql::{Result, StoreError};
 
 const MAX_READERS: usize = 4;
 
@@ -114,46 +114,24 @@ impl Database {
         if self.shared.profile == DatabaseProfile::Memory {
             return self.run_on_writer(|connection| work(connection)).await;
         }
+        self.run_on_reader(move |session| work(&session.connection())).await
+    }
+
+    pub(super) async fn run_on_reader<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&SqliteSession) -> Result<T> + Send + 'static,
+    ) -> Result<Result<T>, Fault> {
         let shared = Arc::clone(&self.shared);
         let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| self.closed_fault())?;
         let run = move || {
             // Limits concurrency until the work is done, even if the caller is canceled.
             let _permit = permit;
             match shared.get_or_open() {
-                Ok(open) => open.read(&shared, |session| work(&session.connection())),
-                Err(error) => shared.read_without_writing(error, |session| work(&session.connection())),
+                Ok(open) => open.read(&shared, work),
+                Err(error) => shared.read_without_writing(error, work),
             }
         };
         tokio::task::spawn_blocking(run).await.map_err(|_| self.closed_fault())
-    }
-
-    /// Like [`Self::read`], for work on a session.
-    pub(crate) async fn read_session<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(Session<'_>) -> Result<T> + Send + 'static,
-    ) -> Result<T, Fault> {
-        let shared = Arc::clone(&self.shared);
-        let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| self.closed_fault())?;
-        let run = move || {
-            let _permit = permit;
-            match shared.get_or_open() {
-                Ok(open) => open.read(&shared, |session| work(Session::Sqlite(session))),
-                Err(error) => shared.read_without_writing(error, |session| work(Session::Sqlite(session))),
-            }
-        };
-        let done = tokio::task::spawn_blocking(run).await.map_err(|_| self.closed_fault())?;
-        done.map_err(|error| self.shared.fault(error))
-    }
-
-    /// Like [`Self::write`], for work on a session. Returns errors of `work` unconverted.
-    pub(crate) async fn write_session<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(Session<'_>) -> Result<T> + Send + 'static,
-    ) -> Result<Result<T>, Fault> {
-        let work = |session: &SqliteSession| {
-            session.transaction("BEGIN IMMEDIATE", |session| work(Session::Sqlite(session)))
-        };
-        self.run_session_on_writer(work).await
     }
 
     /// Runs a write in one transaction, which commits only if `work` succeeds.
@@ -190,7 +168,7 @@ impl Database {
         self.run_session_on_writer(|session| work(&mut session.connection())).await
     }
 
-    async fn run_session_on_writer<T: Send + 'static>(
+    pub(super) async fn run_session_on_writer<T: Send + 'static>(
         &self,
         work: impl FnOnce(&SqliteSession) -> Result<T> + Send + 'static,
     ) -> Result<Result<T>, Fault> {

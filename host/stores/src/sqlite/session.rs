@@ -2,10 +2,11 @@
 
 use std::sync::{Mutex, MutexGuard};
 
-use gatehouse_core::lock;
+use gatehouse_core::{lock, outcome::Fault};
 use rusqlite::{Connection, Row, params_from_iter};
 
-use crate::sql::{Result, SqlValue};
+use super::db::Database;
+use crate::sql::{Result, Session, SqlValue};
 
 /// A connection that can be shared between the threads that poll a future, one after another.
 pub(crate) struct SqliteSession(Mutex<Connection>);
@@ -54,5 +55,27 @@ impl Drop for OpenTransaction<'_> {
         {
             tracing::warn!("cannot roll back: {error}");
         }
+    }
+}
+
+impl Database {
+    /// Like [`read`](Self::read), for work on a session.
+    pub(crate) async fn read_session<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(Session<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T, Fault> {
+        let done = self.run_on_reader(move |session| work(Session::Sqlite(session))).await?;
+        done.map_err(|error| self.fault(error))
+    }
+
+    /// Like [`write`](Self::write), for work on a session. Returns errors of `work` unconverted.
+    pub(crate) async fn write_session<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(Session<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<Result<T>, Fault> {
+        let work = |session: &SqliteSession| {
+            session.transaction("BEGIN IMMEDIATE", |session| work(Session::Sqlite(session)))
+        };
+        self.run_session_on_writer(work).await
     }
 }

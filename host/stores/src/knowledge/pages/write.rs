@@ -11,6 +11,9 @@ use crate::{
     wiki::{edges, ids, record::PageRecord},
 };
 
+/// Pages whose parts one statement inserts. Statements of PostgreSQL have a time limit.
+const MAX_PAGES: usize = 500;
+
 /// Applies a plan if it is still valid.
 pub(super) async fn apply(db: Session<'_>, plan: &Arc<dyn WritePlan>) -> Result<WriteOutcome> {
     let own = Arc::clone(plan);
@@ -23,7 +26,9 @@ pub(super) async fn apply(db: Session<'_>, plan: &Arc<dyn WritePlan>) -> Result<
     let replaced: Vec<String> = removed.into_iter().chain(pages.iter().map(PageRecord::key)).collect();
     words::remove(db, &replaced).await?;
     db.run("DELETE FROM page WHERE key IN @texts(?1)", values![replaced]).await?;
-    put(db, &pages).await?;
+    for pages in pages.chunks(MAX_PAGES) {
+        put(db, pages).await?;
+    }
     let own = Arc::clone(plan);
     db.blocking(move || own.finish()).await?;
     Ok(WriteOutcome::Done)
@@ -31,13 +36,13 @@ pub(super) async fn apply(db: Session<'_>, plan: &Arc<dyn WritePlan>) -> Result<
 
 /// Inserts pages that do not exist.
 async fn put(db: Session<'_>, pages: &[PageRecord]) -> Result<()> {
-    if pages.is_empty() {
-        return Ok(());
-    }
     let items: Vec<_> = pages.iter().map(|page| (page.key(), page.version_to_embed())).collect();
     let numbers = vectors::put_items(db, PAGES, &items).await?;
-    let number = |page: &PageRecord| numbers.get(&page.key()).copied().unwrap_or_default();
-    let pages: Vec<(i64, &PageRecord)> = pages.iter().map(|page| (number(page), page)).collect();
+    let numbered = |page| -> Result<(i64, &PageRecord)> {
+        let number = numbers.get(&*storable(&PageRecord::key(page))).copied();
+        Ok((number.ok_or_else(|| StoreError::invalid("the item of a page is missing"))?, page))
+    };
+    let pages = pages.iter().map(numbered).collect::<Result<Vec<_>>>()?;
     let columns = pages.iter().map(|(number, page)| PageColumns::new(*number, page));
     let columns = columns.collect::<Result<Vec<_>>>()?;
     let rows: Vec<_> = columns.iter().map(PageColumns::values).collect();
