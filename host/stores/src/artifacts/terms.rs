@@ -5,15 +5,15 @@ use std::collections::{BTreeSet, HashMap};
 use super::{
     engine::{ArtifactQuestion, item_number, item_prefix},
     read::LIVE,
-    row::ArtifactRow,
-    words::ArtifactScores,
+    row::StoredArtifact,
+    words::{ArtifactScores, CHANGES},
 };
 use crate::{
     postgres::{
         IndexTerms, PgvectorQuery, PostgresSession, SqlValues, VectorSearch, WeightedForms, column, forms,
         forms_cte, total_score_sql, with_variants,
     },
-    sql::Result,
+    sql::{Result, Session, SqlValue, values},
 };
 
 /// Estimated bytes of an artifact's row without its summary and subject: columns, indexes and a vector of a few hundred
@@ -23,17 +23,21 @@ const ROW_BYTES: i64 = 4_096;
 /// Stored copies of a summary or subject: original, lowercase, terms and index.
 const TEXT_COPIES: i64 = 4;
 
-/// Replaces the terms of an artifact.
-pub(super) async fn put(db: &PostgresSession, number: i64, owner: &str, row: &ArtifactRow) -> Result<()> {
+/// Stores the changeable columns of an artifact, and its terms.
+pub(super) async fn store(db: Session<'_>, artifact: &StoredArtifact, values: &[SqlValue<'_>]) -> Result<()> {
+    let (row, owner) = (&artifact.row, item_prefix(&artifact.owner));
     let body = row.body();
     let weight = ROW_BYTES + TEXT_COPIES * body.len() as i64;
     let terms = IndexTerms::new(&row.id, [&with_variants(&row.heading()), &with_variants(&body)]);
     let IndexTerms { texts: [heading, body], length } = terms;
-    let sql = "UPDATE artifact SET weight = $2, length = $3, terms = array_to_tsvector(ARRAY[$4::text])
-            || setweight(to_tsvector('gatehouse.words', $5), 'B') || to_tsvector('gatehouse.words', $6)
-         WHERE number = $1";
-    let owner = item_prefix(owner);
-    db.run(sql, &[&number, &weight, &length, &owner, &heading, &body]).await.map(drop)
+    let length = i64::from(length);
+    let values = [values, values![weight, length, owner, heading, body]].concat();
+    let sql = format!(
+        "UPDATE artifact SET {CHANGES}, weight = ?10, length = ?11, terms = array_to_tsvector(ARRAY[?12::text])
+            || setweight(to_tsvector('gatehouse.words', ?13), 'B') || to_tsvector('gatehouse.words', ?14)
+         WHERE number = ?1"
+    );
+    db.run(&sql, &values).await.map(drop)
 }
 
 /// Finds the best artifacts by words and by vector.

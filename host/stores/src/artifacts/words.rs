@@ -16,7 +16,7 @@ use super::{
     row::{ArtifactRow, StoredArtifact},
 };
 use crate::{
-    sql::{Result, Session, vectors::Vectors},
+    sql::{Result, Session, SqlValue, vectors::Vectors},
     sqlite::{
         CachedStatements as _, RowFilter, VectorCache, WordIndex, best, list, search_words, vectors,
         with_variants,
@@ -34,15 +34,22 @@ pub(super) struct ArtifactScores {
     pub(super) words_only_reason: Option<String>,
 }
 
-/// Replaces the words of an artifact.
-pub(super) async fn put(db: Session<'_>, number: i64, owner: &str, row: &ArtifactRow) -> Result<()> {
+/// Columns that [`store`] sets. The first value is the number of the artifact.
+pub(super) const CHANGES: &str =
+    "expires = ?2, ttl = ?3, tool = ?4, source = ?5, tags = ?6, summary = ?7, words = ?8,
+    subject = ?9";
+
+/// Stores the changeable columns of an artifact, and its words.
+pub(super) async fn store(db: Session<'_>, artifact: &StoredArtifact, values: &[SqlValue<'_>]) -> Result<()> {
     match db {
-        Session::Sqlite(db) => {
-            let db = db.connection();
-            put_words(&db, number, &put_owner(&db, owner)?, row)
+        Session::Sqlite(sqlite) => {
+            db.run(&format!("UPDATE artifact SET {CHANGES} WHERE number = ?1"), values).await?;
+            let sqlite = sqlite.connection();
+            let index = put_owner(&sqlite, &artifact.owner)?;
+            put_words(&sqlite, artifact.number, &index, &artifact.row)
         }
         #[cfg(feature = "postgres")]
-        Session::Postgres(db) => terms::put(db, number, owner, row).await,
+        Session::Postgres(_) => terms::store(db, artifact, values).await,
     }
 }
 

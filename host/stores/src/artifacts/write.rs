@@ -187,14 +187,11 @@ async fn insert(
 async fn store(db: Session<'_>, artifact: &StoredArtifact) -> Result<()> {
     let StoredArtifact { number, owner, row, .. } = artifact;
     let (tags, words, version) = (row.joined_tags(), row.words(), row.version_to_embed());
-    let sql = "UPDATE artifact SET expires = ?2, ttl = ?3, tool = ?4, source = ?5, tags = ?6, summary = ?7, words = ?8,
-            subject = ?9 WHERE number = ?1";
     let values =
         values![number, row.expires, row.ttl, row.tool, row.source, tags, row.summary, words, row.subject];
     let key = item_key(owner, *number);
     tokio::try_join!(
-        db.run(sql, values),
-        words::put(db, *number, owner, row),
+        words::store(db, artifact, values),
         vectors::put_item(db, ARTIFACTS, *number, &key, &version),
     )?;
     Ok(())

@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use futures_util::{StreamExt as _, TryStreamExt as _, future::try_join3, stream};
+use futures_util::future::try_join3;
 use gatehouse_core::search::{NameMatch, ScoredCandidate};
 use tokio_postgres::Row;
 
+use super::write::{COLUMNS, PageColumns, VALUES};
 use crate::{
     embedding::words_only_note,
     engine::{PageCandidates, PageQuestion, name_matches},
@@ -14,12 +15,9 @@ use crate::{
         IndexTerms, MAX_NAME_ROWS, PgvectorQuery, PostgresSession, QueryForm, SqlValues, VectorSearch,
         WEIGHTED_FORMS_SQL, WeightedForms, column, forms, name_range, score_sql, with_variants,
     },
-    sql::{Result, value::storable},
+    sql::{Result, Session, SqlValue, value::storable},
     wiki::record::PageRecord,
 };
-
-/// Pages whose terms are sent without waiting.
-const MAX_IN_FLIGHT: usize = 16;
 
 /// Query of one row of [`WEIGHTED_FORMS_SQL`].
 const FORM: &str = "to_tsquery('gatehouse.words', a.form)";
@@ -50,23 +48,31 @@ impl<'a> SqlQuestion<'a> {
     }
 }
 
-/// Stores the terms of new pages.
-pub(super) async fn put(db: &PostgresSession, pages: &[(i64, &PageRecord)]) -> Result<()> {
-    let puts = pages.iter().map(|(number, page)| put_terms(db, *number, page));
-    stream::iter(puts.collect::<Vec<_>>()).buffered(MAX_IN_FLIGHT).try_collect().await
+/// Inserts pages with their texts and terms.
+pub(super) async fn put(db: Session<'_>, pages: &[PageColumns<'_>]) -> Result<()> {
+    let terms: Vec<IndexTerms<4>> = pages.iter().map(|columns| index_terms(columns.page)).collect();
+    let rows: Vec<_> = pages.iter().zip(&terms).map(|(columns, terms)| values_of(columns, terms)).collect();
+    let sql = format!(
+        "WITH own AS (INSERT INTO page ({COLUMNS}, length) VALUES ({VALUES}, ?13)),
+            body AS (INSERT INTO page_body (page, overview, content) VALUES (?1, ?18, ?19))
+         INSERT INTO page_text (page, terms) VALUES (?1, setweight(to_tsvector('gatehouse.words', ?14), 'A')
+            || setweight(to_tsvector('gatehouse.words', ?15), 'B')
+            || setweight(to_tsvector('gatehouse.words', ?16), 'C') || to_tsvector('gatehouse.words', ?17))"
+    );
+    db.run_each(&sql, &rows).await
 }
 
-async fn put_terms(db: &PostgresSession, number: i64, page: &PageRecord) -> Result<()> {
+fn values_of<'a>(columns: &'a PageColumns<'_>, terms: &'a IndexTerms<4>) -> Vec<SqlValue<'a>> {
+    let mut values = columns.values();
+    values.push(SqlValue::Integer(terms.length.into()));
+    values.extend(terms.texts.iter().map(|text| SqlValue::Text(text)));
+    values.extend([&columns.page.overview, &columns.page.content].map(|text| SqlValue::Text(text)));
+    values
+}
+
+fn index_terms(page: &PageRecord) -> IndexTerms<4> {
     let (title, overview) = (with_variants(&page.title), with_variants(&page.overview));
-    let texts = [&*title, &overview, &page.domains.join(", "), &page.content];
-    let IndexTerms { texts: [title, overview, domains, content], length } = IndexTerms::new(&page.id, texts);
-    let sql = "WITH own AS (UPDATE page SET length = $2 WHERE number = $1 RETURNING number)
-         INSERT INTO page_text (page, terms)
-         SELECT number, setweight(to_tsvector('gatehouse.words', $3), 'A')
-            || setweight(to_tsvector('gatehouse.words', $4), 'B')
-            || setweight(to_tsvector('gatehouse.words', $5), 'C')
-            || to_tsvector('gatehouse.words', $6) FROM own";
-    db.run(sql, &[&number, &length, &title, &overview, &domains, &content]).await.map(drop)
+    IndexTerms::new(&page.id, [&title, &overview, &page.domains.join(", "), &page.content])
 }
 
 struct PageQueryTerms {

@@ -10,6 +10,7 @@ use rusqlite::{Connection, params, params_from_iter, types::Value};
 
 #[cfg(feature = "postgres")]
 use super::terms;
+use super::write::{COLUMNS, PageColumns, VALUES};
 use crate::{
     engine::{NEAREST_PAGES, PageCandidates, PageQuestion, name_matches},
     sql::{Result, Session, values, vectors::Vectors},
@@ -57,14 +58,21 @@ pub(super) async fn remove(db: Session<'_>, keys: &[String]) -> Result<()> {
     }
 }
 
-pub(super) async fn put(db: Session<'_>, pages: &[(i64, &PageRecord)]) -> Result<()> {
+/// Inserts pages with their texts and words.
+pub(super) async fn put(db: Session<'_>, pages: &[PageColumns<'_>]) -> Result<()> {
     match db {
-        Session::Sqlite(db) => {
-            let db = db.connection();
-            pages.iter().try_for_each(|(number, page)| put_words(&db, *number, page))
+        Session::Sqlite(sqlite) => {
+            let rows: Vec<_> = pages.iter().map(PageColumns::values).collect();
+            db.run_each(&format!("INSERT INTO page ({COLUMNS}) VALUES ({VALUES})"), &rows).await?;
+            let bodies =
+                pages.iter().map(|row| values![row.number, row.page.overview, row.page.content].to_vec());
+            let sql = "INSERT INTO page_body (page, overview, content) VALUES (?1, ?2, ?3)";
+            db.run_each(sql, &bodies.collect::<Vec<_>>()).await?;
+            let sqlite = sqlite.connection();
+            pages.iter().try_for_each(|columns| put_words(&sqlite, columns.number, columns.page))
         }
         #[cfg(feature = "postgres")]
-        Session::Postgres(db) => terms::put(db, pages).await,
+        Session::Postgres(_) => terms::put(db, pages).await,
     }
 }
 

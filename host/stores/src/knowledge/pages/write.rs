@@ -45,22 +45,19 @@ async fn put(db: Session<'_>, pages: &[PageRecord]) -> Result<()> {
     let pages = pages.iter().map(numbered).collect::<Result<Vec<_>>>()?;
     let columns = pages.iter().map(|(number, page)| PageColumns::new(*number, page));
     let columns = columns.collect::<Result<Vec<_>>>()?;
-    let rows: Vec<_> = columns.iter().map(PageColumns::values).collect();
-    let insert = "INSERT INTO page
-            (number, id, key, title_key, type, title, hash, root, file, last_updated, domains, sources)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
-    db.run_each(insert, &rows).await?;
-    let bodies = pages.iter().map(|page| values![page.0, page.1.overview, page.1.content].to_vec());
-    let bodies: Vec<_> = bodies.collect();
-    db.run_each("INSERT INTO page_body (page, overview, content) VALUES (?1, ?2, ?3)", &bodies).await?;
-    put_parts(db, &pages).await?;
-    words::put(db, &pages).await
+    words::put(db, &columns).await?;
+    put_parts(db, &pages).await
 }
 
-/// Columns of a page that are not as in its record.
-struct PageColumns<'a> {
-    number: i64,
-    page: &'a PageRecord,
+pub(super) const COLUMNS: &str =
+    "number, id, key, title_key, type, title, hash, root, file, last_updated, domains, sources";
+
+pub(super) const VALUES: &str = "?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12";
+
+/// A page and its columns that are not as in its record.
+pub(super) struct PageColumns<'a> {
+    pub(super) number: i64,
+    pub(super) page: &'a PageRecord,
     root: Option<&'a String>,
     file: Option<&'a String>,
     page_type: &'static str,
@@ -80,7 +77,8 @@ impl<'a> PageColumns<'a> {
         Ok(Self { number, page, root, file, page_type, key, title_key, domains, sources })
     }
 
-    fn values(&self) -> Vec<SqlValue<'_>> {
+    /// Returns the values of [`COLUMNS`].
+    pub(super) fn values(&self) -> Vec<SqlValue<'_>> {
         let page = self.page;
         values![
             self.number,
