@@ -52,11 +52,8 @@ impl StoreError {
                         | Code::OperationInterrupted
                 )
             ),
-            Self::NewerSchema { .. }
-            | Self::OlderSchema { .. }
-            | Self::NotIntact(_)
-            | Self::InvalidValue(_)
-            | Self::Empty => true,
+            // One from before 0.1.0 stays as it is, for its own build.
+            Self::NewerSchema { .. } | Self::NotIntact(_) | Self::InvalidValue(_) | Self::Empty => true,
             _ => false,
         }
     }

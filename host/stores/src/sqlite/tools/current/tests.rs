@@ -86,6 +86,21 @@ async fn a_newer_file_is_set_aside_unless_a_host_uses_it() {
 }
 
 #[tokio::test]
+async fn a_file_from_before_the_first_release_stays_as_it_is() {
+    let dir = used().await;
+    let file = dir.path().join("tools.db");
+    Connection::open(&file).unwrap().pragma_update(None, "user_version", 4).unwrap();
+    let bytes = fs::read(&file).unwrap();
+    let tools = SqliteTools::new(file.clone());
+    put(&tools, "open", "Reads.", ChangePolicy::Warn).await;
+    assert_eq!(known(&tools, "open").await.tools.len(), 1, "from memory");
+    assert!(tools.reason().is_some_and(|reason| reason.contains("from before")), "{:?}", tools.reason());
+    assert!(!tools.reopen_file().await);
+    tools.close().await;
+    assert!(fs::read(&file).unwrap() == bytes && !dir.path().join("tools.db.set-aside").exists());
+}
+
+#[tokio::test]
 async fn listings_are_in_memory_until_the_file_is_usable() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("tools.db");
