@@ -174,6 +174,15 @@ impl ArtifactStore {
         let mut swept = 0;
         loop {
             let now = self.now();
+            // Deleting texts stops all other writes.
+            if !self
+                .tables
+                .db
+                .read_existing(async move |db: Session<'_>| read::has_expired(db, now).await)
+                .await?
+            {
+                break;
+            }
             let sweep = async move |db: Session<'_>| write::sweep(db, now).await;
             match self.tables.db.write_existing(&[Turn::Alone(TEXTS)], sweep).await? {
                 0 => break,

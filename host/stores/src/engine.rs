@@ -194,8 +194,8 @@ pub(crate) fn name_matches<K: Ord>(
     pages
 }
 
-/// Characters of a name. Index rows of PostgreSQL cannot be much longer.
-const MAX_NAME: usize = 200;
+/// Characters of a name, as many as the id of any page has. Index rows of PostgreSQL cannot have many more.
+const MAX_NAME: usize = 300;
 
 /// Returns the distinct comparison keys of names, without those too long for an index.
 pub(crate) fn name_keys(names: [&str; 3]) -> Vec<String> {

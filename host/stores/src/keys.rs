@@ -68,6 +68,8 @@ pub(crate) const SCHEMA: Steps = &[SchemaStep {
     END;
 ",
     postgres: "
+    -- Tables that are made again do not have the versions of those before.
+    UPDATE auth_state SET version = (random() * 1e15)::bigint;
     CREATE FUNCTION gatehouse.count_auth_change() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
         UPDATE gatehouse.auth_state SET version = version + 1;
         RETURN NULL;

@@ -49,6 +49,9 @@ pub(crate) const SCHEMA: Steps = &[SchemaStep {
     postgres: "",
 }];
 
+/// The turn of writes whose values count against an owner.
+const OWNER_TURN: &str = "kv of an owner";
+
 /// Condition: not expired at `?1`.
 const LIVE: &str = "(expires_at IS NULL OR expires_at > ?1)";
 
@@ -85,23 +88,24 @@ impl KvTables {
     /// Deletes all values of an owner, and those without an owner under keys with one of these prefixes. Returns their
     /// number.
     pub async fn erase(&self, owner: &str, prefixes: Vec<String>) -> Result<u64, Fault> {
-        let owner = owner.to_owned();
+        let (turn, owner) = (Turn::Key(OWNER_TURN, owner), owner.to_owned());
         let write = async move |db: Session<'_>| {
-            let mut erased = db.run("DELETE FROM kv_entry WHERE owner = ?1", values![owner]).await?;
+            let mut erased =
+                db.run("DELETE FROM kv_entry WHERE owner = ?1 AND owner <> ''", values![owner]).await?;
             for prefix in &prefixes {
                 let sql = "DELETE FROM kv_entry WHERE owner = '' AND substr(key, 1, length(?1)) = ?1";
                 erased += db.run(sql, values![prefix]).await?;
             }
             Ok(erased)
         };
-        self.db.write_existing(&[], write).await
+        self.db.write_existing(&[turn], write).await
     }
 
     fn now(&self) -> i64 {
         i64::try_from(self.clock.now_ms()).unwrap_or(i64::MAX)
     }
 
-    /// Runs a write after deleting what has expired. Writes whose quotas are the same run one at a time.
+    /// Runs a write, and deletes what has expired. Writes whose quotas are the same run one at a time.
     async fn write<T: Send + 'static>(
         &self,
         gate: &str,
@@ -109,17 +113,16 @@ impl KvTables {
         work: impl AsyncFnOnce(Session<'_>, i64) -> Result<T> + Send + 'static,
     ) -> Result<T, Fault> {
         let now = self.now();
-        let turn = if owner.is_empty() {
-            Turn::Key("kv of a gate", gate)
-        } else {
-            Turn::Key("kv of an owner", owner)
-        };
+        let turn =
+            if owner.is_empty() { Turn::Key("kv of a gate", gate) } else { Turn::Key(OWNER_TURN, owner) };
         let write = async move |db: Session<'_>| {
             let expired = "DELETE FROM kv_entry WHERE (gate, key) IN
                 (SELECT gate, key FROM kv_entry WHERE expires_at IS NOT NULL AND expires_at <= ?1
                  @lock(FOR UPDATE SKIP LOCKED))";
+            let value = work(db, now).await?;
+            // Last, so that nothing waits for this transaction while it waits for others.
             db.run(expired, values![now]).await?;
-            work(db, now).await
+            Ok(value)
         };
         self.db.write(&[turn], write).await
     }
@@ -167,7 +170,9 @@ impl KvStore for KvTables {
         check_key(key)?;
         let entry = Entry::new(gate, key, quota);
         let work = async move |db: Session<'_>, now: i64| {
-            let sql = format!("SELECT value FROM kv_entry WHERE gate = ?2 AND key = ?3 AND {LIVE}");
+            let sql = format!(
+                "SELECT value FROM kv_entry WHERE gate = ?2 AND key = ?3 AND {LIVE} @lock(FOR UPDATE)"
+            );
             let value: Option<Vec<u8>> = db.find(&sql, values![now, entry.gate, entry.key]).await?;
             let sum = sum(&entry.key, value.as_deref(), delta)?;
             entry.put(db, sum.to_string().as_bytes(), now, ttl_ms).await?;

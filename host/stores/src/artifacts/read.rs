@@ -83,6 +83,12 @@ pub(super) async fn info(
     Ok(ids.iter().map(|id| artifacts.get(id).cloned()).collect())
 }
 
+/// Returns true if some artifact has expired.
+pub(super) async fn has_expired(db: Session<'_>, now: i64) -> Result<bool> {
+    let sql = "SELECT number FROM artifact WHERE expires IS NOT NULL AND expires <= ?1 LIMIT 1";
+    Ok(db.find::<i64>(sql, values![now]).await?.is_some())
+}
+
 /// Returns what an owner holds, without what has expired.
 pub(super) async fn live_holding(db: Session<'_>, scope: &OwnerScope) -> Result<OwnerHolding> {
     let sql = format!(
@@ -138,6 +144,7 @@ pub(super) async fn text(
     let about = "SELECT digest, characters FROM artifact_text WHERE number = ?1";
     let number = values![text];
     let (starts, about): (Vec<BlockStart>, _) = tokio::try_join!(
+        biased;
         db.rows(starts, number, start),
         db.first(about, number, |row| Ok((row.get(0)?, row.get(1)?))),
     )?;

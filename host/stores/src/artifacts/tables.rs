@@ -88,6 +88,7 @@ impl ArtifactTables {
         let count = async |db: Session<'_>, health: &mut StoreHealth| {
             let items: i64 = db.value("SELECT count(*) FROM artifact", &[]).await?;
             health.items = u32::try_from(items).unwrap_or(u32::MAX);
+            health.without_vector = health.items;
             health.bytes = read::bytes(db).await?;
             Ok(())
         };

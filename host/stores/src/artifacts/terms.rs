@@ -49,7 +49,7 @@ pub(super) async fn best_artifacts(
     let words = term_scores(db, question).await?;
     let (distances, without_vector) = match vectors {
         VectorSearch::Query(query) => {
-            tokio::try_join!(by_vector(db, question, query), without_vector(db, question, query))?
+            tokio::try_join!(biased; by_vector(db, question, query), without_vector(db, question, query))?
         }
         VectorSearch::NoVectors => (HashMap::new(), 1),
         VectorSearch::WordsOnly(_) => (HashMap::new(), 0),

@@ -16,7 +16,7 @@ use super::{
     row::{ArtifactRow, StoredArtifact},
 };
 use crate::{
-    sql::{Result, Session, SqlValue, vectors::Vectors},
+    sql::{Result, Session, SqlValue, StoreError, vectors::Vectors},
     sqlite::{
         CachedStatements as _, RowFilter, VectorCache, WordIndex, best, list, search_words, vectors,
         with_variants,
@@ -117,7 +117,7 @@ pub(super) async fn best_artifacts(
             terms::best_artifacts(db, question, &vectors).await
         }
         #[cfg(feature = "postgres")]
-        _ => Ok(ArtifactScores::default()),
+        _ => Err(StoreError::invalid("the vectors belong to another engine")),
     }
 }
 

@@ -1,6 +1,9 @@
 //! Writes artifacts. Every function runs inside a transaction of the caller.
 
-use gatehouse_core::ports::artifacts::{Artifact, ArtifactChanges};
+use gatehouse_core::{
+    outcome::Fault,
+    ports::artifacts::{Artifact, ArtifactChanges},
+};
 
 use super::{
     ArtifactLimits,
@@ -15,6 +18,12 @@ use crate::sql::{Result, Session, SqlValue, StoreError, values, vectors};
 /// Artifacts per sweep. Limited because other writers wait for it.
 const MAX_SWEPT: i64 = 500;
 
+/// Blocks that are sent without waiting. They share a time limit, and each has up to a mebibyte.
+const BLOCKS_IN_FLIGHT: usize = 4;
+
+/// Space for the vector of an artifact and its place in an index: two pages of a file.
+const VECTOR_BYTES: u64 = 8_192;
+
 /// Stores a text. If the limit is exceeded, deletes expired artifacts first. Fails with [`StoreError::NotAlone`] if that
 /// deletes texts and `alone` is false.
 pub(super) async fn put(
@@ -24,6 +33,10 @@ pub(super) async fn put(
     alone: bool,
 ) -> Result<Artifact> {
     let NewArtifact { scope, text, row, owner_limit } = new;
+    // Writes beside this one can exceed the limit together by a text each; the next one makes room.
+    if !alone && check_room(db, limits, text.packed_size().unsigned_abs()).await?.is_err() {
+        return Err(StoreError::NotAlone);
+    }
     let number = put_text(db, text).await?;
     let stored_artifact = loop {
         let condition = "a.owner = ?1 AND a.text = ?2 @lock(FOR UPDATE OF a)";
@@ -45,21 +58,21 @@ pub(super) async fn put(
     if owner_limit.is_some() {
         read::live_holding(db, scope).await?.check(*owner_limit)?;
     }
-    if limits.check(read::bytes(db).await?).is_err() {
-        needs_turn(alone)?;
+    if alone && check_room(db, limits, 0).await?.is_err() {
         while sweep(db, scope.now).await? > 0 {}
         make_room(db, &scope.owner, limits).await?;
     }
     Ok(stored_artifact.artifact())
 }
 
-fn needs_turn(alone: bool) -> Result<()> {
-    if alone { Ok(()) } else { Err(StoreError::NotAlone) }
+/// Checks that the store fits with `more` bytes. Its vector is stored later.
+async fn check_room(db: Session<'_>, limits: &ArtifactLimits, more: u64) -> Result<Result<(), Fault>> {
+    Ok(limits.check(read::bytes(db).await? + VECTOR_BYTES + more))
 }
 
 /// Deletes artifacts of owners that hold more than this one, until the store fits. Those that expire first go first.
 async fn make_room(db: Session<'_>, owner: &str, limits: &ArtifactLimits) -> Result<()> {
-    let Err(mut full) = limits.check(read::bytes(db).await?) else { return Ok(()) };
+    let Err(mut full) = check_room(db, limits, 0).await? else { return Ok(()) };
     let named = read::holdings(db).await?;
     let mut holdings: Vec<(&str, _)> = named.iter().map(|(name, held)| (name.as_str(), *held)).collect();
     let mut evicted = 0;
@@ -70,7 +83,7 @@ async fn make_room(db: Session<'_>, owner: &str, limits: &ArtifactLimits) -> Res
         remove_with_texts(db, &[stored_artifact]).await?;
         evicted += 1;
         holdings.iter_mut().filter(|(key, _)| *key == largest).for_each(|(_, held)| held.remove(size));
-        match limits.check(read::bytes(db).await?) {
+        match check_room(db, limits, 0).await? {
             Ok(()) => {
                 tracing::info!(
                     evicted,
@@ -141,7 +154,9 @@ async fn put_text(db: Session<'_>, text: &PackedText) -> Result<i64> {
             (text, position, characters_before, feeds_before, size, digest, packed)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
     let rows: Vec<_> = (0..).zip(&text.blocks).map(|(at, block)| block_values(number, at, block)).collect();
-    db.run_each(insert, &rows).await?;
+    for rows in rows.chunks(BLOCKS_IN_FLIGHT) {
+        db.run_each(insert, rows).await?;
+    }
     Ok(number)
 }
 
@@ -166,7 +181,9 @@ async fn insert(
         match other {
             None => break,
             Some(other) if other.is_expired(new.scope.now) => {
-                needs_turn(alone)?;
+                if !alone {
+                    return Err(StoreError::NotAlone);
+                }
                 remove_with_texts(db, &[other]).await?;
                 break;
             }
@@ -191,6 +208,7 @@ async fn store(db: Session<'_>, artifact: &StoredArtifact) -> Result<()> {
         values![number, row.expires, row.ttl, row.tool, row.source, tags, row.summary, words, row.subject];
     let key = item_key(owner, *number);
     tokio::try_join!(
+        biased;
         words::store(db, artifact, values),
         vectors::put_item(db, ARTIFACTS, *number, &key, &version),
     )?;

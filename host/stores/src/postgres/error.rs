@@ -94,7 +94,7 @@ fn explain_server_error(error: &tokio_postgres::Error) -> (String, &'static str,
             ("the server's disk is full", "Free disk space on the server; nothing was changed.", true)
         } else if *code == SqlState::TOO_MANY_CONNECTIONS {
             ("the server has too many connections", "Raise its max_connections, or stop other clients.", true)
-        } else if *code == SqlState::LOCK_NOT_AVAILABLE {
+        } else if [SqlState::LOCK_NOT_AVAILABLE, SqlState::T_R_DEADLOCK_DETECTED].contains(code) {
             ("another host is writing", "Try again; nothing was changed.", true)
         } else if *code == SqlState::QUERY_CANCELED {
             ("the operation timed out on the server", "Try again; nothing was changed.", true)

@@ -81,7 +81,7 @@ impl PostgresVectors {
         let mut state = PgvectorState::detect(db).await?;
         if matches!(state, PgvectorState::Missing(_)) && !self.tried.swap(true, Ordering::Relaxed) {
             // The server decides whether the extension is available and permitted, so just try.
-            match db.batch("CREATE EXTENSION IF NOT EXISTS vector").await {
+            match db.batch("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public").await {
                 Err(error) if error.is_lost() => return Err(error),
                 Err(error) => tracing::info!("cannot create the extension pgvector: {error}"),
                 Ok(()) => state = PgvectorState::detect(db).await?,
@@ -198,7 +198,7 @@ impl PostgresVectors {
     }
 }
 
-/// Stores vectors of items whose version is unchanged, then deletes those of long unused models. Concurrent writers
+/// Stores vectors of items whose version is unchanged and that no other transaction is changing, then deletes those of long unused models. Concurrent writers
 /// store the same values.
 async fn store(
     db: &PostgresSession,
@@ -210,7 +210,7 @@ async fn store(
     let sql = format!(
         "INSERT INTO gatehouse.item_vector (corpus, key, model, dimension, embedding)
          SELECT corpus, key, $3, $4, $5::real[]::{schema}.vector FROM gatehouse.item
-         WHERE corpus = $1 AND key = $2 AND version = $6 FOR KEY SHARE
+         WHERE corpus = $1 AND key = $2 AND version = $6 FOR KEY SHARE SKIP LOCKED
          ON CONFLICT (corpus, key, model) DO UPDATE
          SET dimension = excluded.dimension, embedding = excluded.embedding, made = now()"
     );

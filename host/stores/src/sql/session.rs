@@ -131,7 +131,8 @@ fn expand<'s>(sql: &'s str, form: impl Fn(&str, &str) -> String) -> Cow<'s, str>
 fn sqlite_sql(sql: &str) -> Cow<'_, str> {
     expand(sql, |name, argument| match name {
         "lock" => String::new(),
-        _ => format!("(SELECT value FROM json_each({argument}))"),
+        "json" | "numbers" | "texts" => format!("(SELECT value FROM json_each({argument}))"),
+        _ => format!("@{name}({argument})"),
     })
 }
 
@@ -142,7 +143,8 @@ fn postgres_sql(sql: &str) -> String {
         "lock" => argument.to_owned(),
         "json" => format!("(SELECT value FROM jsonb_array_elements({argument}::text::jsonb))"),
         "texts" => format!("(SELECT unnest({argument}::text[]) AS value)"),
-        _ => format!("(SELECT unnest({argument}::bigint[]) AS value)"),
+        "numbers" => format!("(SELECT unnest({argument}::bigint[]) AS value)"),
+        _ => format!("@{name}({argument})"),
     });
     sql.into_owned()
 }

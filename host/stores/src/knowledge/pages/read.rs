@@ -91,11 +91,15 @@ pub(super) async fn heads(db: Session<'_>, scope: &PageScope) -> Result<Vec<Page
     };
     let sql =
         |condition: &str| format!("SELECT id, title, hash, root, file FROM page {condition} ORDER BY id");
-    match scope {
-        PageScope::All => db.rows(&sql(""), &[], head).await,
-        PageScope::Matching { ids, root } => {
-            let keys: Vec<String> = ids.iter().map(|id| ids::key(id)).collect();
-            db.rows(&sql("WHERE key IN @texts(?1) OR root = ?2"), values![keys, root], head).await
+    let PageScope::Matching { ids, root } = scope else { return db.rows(&sql(""), &[], head).await };
+    let keys: Vec<String> = ids.iter().map(|id| ids::key(id)).collect();
+    match root {
+        None => db.rows(&sql("WHERE key IN @texts(?1)"), values![keys], head).await,
+        // PostgreSQL would go through all pages for a condition with OR.
+        Some(root) => {
+            let either =
+                "WHERE key IN @texts(?1) UNION SELECT id, title, hash, root, file FROM page WHERE root = ?2";
+            db.rows(&sql(either), values![keys, root], head).await
         }
     }
 }

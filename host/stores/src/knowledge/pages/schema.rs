@@ -84,6 +84,7 @@ pub(crate) const SCHEMA: Steps = &[SchemaStep {
         ALTER MAPPING REPLACE pg_catalog.english_stem WITH gatehouse.stem;
 
     CREATE INDEX page_title ON page USING hash (title_key);
+    CREATE INDEX page_root ON page USING hash (root);
     CREATE INDEX domain_key ON domain USING hash (key);
     CREATE INDEX link_target ON link USING hash (target_key);
 

@@ -19,6 +19,9 @@ use crate::{
     wiki::record::PageRecord,
 };
 
+/// Pages whose terms are computed together.
+const MAX_TOGETHER: usize = 16;
+
 /// Query of one row of [`WEIGHTED_FORMS_SQL`].
 const FORM: &str = "to_tsquery('gatehouse.words', a.form)";
 
@@ -50,8 +53,6 @@ impl<'a> SqlQuestion<'a> {
 
 /// Inserts pages with their texts and terms.
 pub(super) async fn put(db: Session<'_>, pages: &[PageColumns<'_>]) -> Result<()> {
-    let terms: Vec<IndexTerms<4>> = pages.iter().map(|columns| index_terms(columns.page)).collect();
-    let rows: Vec<_> = pages.iter().zip(&terms).map(|(columns, terms)| values_of(columns, terms)).collect();
     let sql = format!(
         "WITH own AS (INSERT INTO page ({COLUMNS}, length) VALUES ({VALUES}, ?13)),
             body AS (INSERT INTO page_body (page, overview, content) VALUES (?1, ?18, ?19))
@@ -59,7 +60,14 @@ pub(super) async fn put(db: Session<'_>, pages: &[PageColumns<'_>]) -> Result<()
             || setweight(to_tsvector('gatehouse.words', ?15), 'B')
             || setweight(to_tsvector('gatehouse.words', ?16), 'C') || to_tsvector('gatehouse.words', ?17))"
     );
-    db.run_each(&sql, &rows).await
+    // Terms take a millisecond a page, and other tasks of the thread wait for them.
+    for pages in pages.chunks(MAX_TOGETHER) {
+        let terms: Vec<IndexTerms<4>> = pages.iter().map(|columns| index_terms(columns.page)).collect();
+        let rows: Vec<_> =
+            pages.iter().zip(&terms).map(|(columns, terms)| values_of(columns, terms)).collect();
+        db.run_each(&sql, &rows).await?;
+    }
+    Ok(())
 }
 
 fn values_of<'a>(columns: &'a PageColumns<'_>, terms: &'a IndexTerms<4>) -> Vec<SqlValue<'a>> {

@@ -13,7 +13,7 @@ use super::terms;
 use super::write::{COLUMNS, PageColumns, VALUES};
 use crate::{
     engine::{NEAREST_PAGES, PageCandidates, PageQuestion, name_matches},
-    sql::{Result, Session, values, vectors::Vectors},
+    sql::{Result, Session, StoreError, values, vectors::Vectors},
     sqlite::{
         CachedStatements as _, RowFilter, VectorCache, WordIndex, best, list, search_words, separated,
         vectors, with_variants,
@@ -40,7 +40,7 @@ pub(super) async fn candidates(
             terms::candidates(db, question, &vectors.search(db, question.vector.as_ref()).await?).await
         }
         #[cfg(feature = "postgres")]
-        _ => Ok(PageCandidates::default()),
+        _ => Err(StoreError::invalid("the vectors belong to another engine")),
     }
 }
 

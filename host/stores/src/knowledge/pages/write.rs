@@ -1,4 +1,4 @@
-//! Writes pages. Every function runs inside a transaction of the caller, with no other writer.
+//! Writes pages. Every function runs inside a transaction of the caller, with no other writer of pages.
 
 use std::sync::Arc;
 

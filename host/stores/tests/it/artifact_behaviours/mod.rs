@@ -81,6 +81,7 @@ macro_rules! artifact_behaviours {
                 a_text_that_one_host_deletes_while_another_keeps_it_is_there,
                 two_hosts_cannot_exceed_the_limit_of_an_owner,
                 changes_of_one_artifact_by_two_hosts_are_all_kept,
+                what_is_embedded_and_deleted_at_once_stops_no_write,
             }
         }
     };

@@ -102,3 +102,21 @@ pub(crate) async fn changes_of_one_artifact_by_two_hosts_are_all_kept<F: Artifac
     }
     assert_eq!(here.info(&id).await.unwrap().tags.len(), 30);
 }
+
+pub(crate) async fn what_is_embedded_and_deleted_at_once_stops_no_write<F: ArtifactFixture>(engine: F) {
+    let embedder = TestEmbedder::new("test/one", 64);
+    let (here, there) = (shelf_by_meaning(&engine, &embedder), shelf_by_meaning(&engine, &embedder));
+    for round in 0..10 {
+        let owner = named(&format!("ann {round}"));
+        for number in 0..8 {
+            here.store.put(&owner, draft(&format!("{round} {number}"), "yeast")).await.unwrap();
+        }
+        let (erased, kept) = tokio::join!(
+            there.store.erase(&owner),
+            there.store.put(&LOCAL, draft(&format!("kept {round}"), "yeast"))
+        );
+        assert_eq!((erased, kept.is_ok()), (Ok(8), true));
+    }
+    until_complete(&here).await;
+    assert_eq!(there.recent(&[], "").await.len(), 10);
+}

@@ -46,6 +46,27 @@ async fn asking_after_its_health_and_sweeping_make_no_table() {
 }
 
 #[tokio::test]
+async fn without_pgvector_health_reports_what_waits() {
+    let Some(place) = Postgres::fresh().await else { return };
+    // A user who owns the schema but can create neither schemas nor extensions.
+    let role = format!("{}_user", place.database.name);
+    place
+        .database
+        .run(&format!("CREATE ROLE {role} LOGIN; CREATE SCHEMA gatehouse AUTHORIZATION {role}"))
+        .await;
+    let url = place.database.url().replace("gatehouse@", &format!("{role}@"));
+    let embedder: Arc<dyn Embedder> = TestEmbedder::new("test/one", 64);
+    let server = PostgresConfig::parse(&url).unwrap();
+    let store = ArtifactStore::postgres(server, limits(1 << 30), clock(), Some(embedder));
+    store.put(&LOCAL, draft("text", "yeast")).await.unwrap();
+    let embedding = store.health().await.unwrap().embedding.unwrap();
+    assert_eq!(embedding.waiting, 1);
+    assert!(embedding.failing.unwrap().contains("CREATE EXTENSION vector"));
+    drop(store);
+    place.database.run(&format!("DROP OWNED BY {role} CASCADE; DROP ROLE {role}")).await;
+}
+
+#[tokio::test]
 async fn swept_artifacts_are_in_no_table() {
     let Some(place) = Postgres::fresh().await else { return };
     let embedder = TestEmbedder::new("test/one", 64);
