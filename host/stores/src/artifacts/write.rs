@@ -33,7 +33,7 @@ pub(super) async fn put(
     alone: bool,
 ) -> Result<Artifact> {
     let NewArtifact { scope, text, row, owner_limit } = new;
-    // Writes beside this one can exceed the limit together by a text each; the next one makes room.
+    // Concurrent writes can exceed the limit together by a text each; the next one makes room.
     if !alone && check_room(db, limits, text.packed_size().unsigned_abs()).await?.is_err() {
         return Err(StoreError::NotAlone);
     }

@@ -16,7 +16,7 @@ use super::{
 use crate::postgres::PostgresServer;
 use crate::sqlite::SqliteDatabase;
 
-/// The writes that a write does not run beside. SQLite runs one at a time anyway.
+/// The writes that a write waits for. SQLite runs one at a time anyway.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Turn<'a> {
     /// Writes with [`Alone`](Self::Alone) and the same name.
