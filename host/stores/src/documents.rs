@@ -1,11 +1,16 @@
 //! Document repositories, common to all engines: resolves names, embeds questions, ranks results and cuts out lines.
 
 mod changed;
-pub(crate) mod chunk;
+mod chunk;
+#[cfg(feature = "postgres")]
+mod detected;
 pub(crate) mod engine;
+#[cfg(feature = "postgres")]
+mod existing;
 mod lines;
 mod nearest;
 mod search;
+pub(crate) mod tables;
 
 pub(crate) use search::PrefixQuery;
 
@@ -24,15 +29,21 @@ use gatehouse_core::{
     utc_time,
 };
 
-use self::engine::DocumentEngine;
 #[cfg(feature = "postgres")]
-use crate::postgres::{PostgresDocumentsConfig, documents::DetectedTables};
+use self::detected::DetectedTables;
+#[cfg(feature = "postgres")]
+pub use self::detected::{DocumentTables, PostgresDocumentsConfig};
+use self::{engine::DocumentEngine, tables::RepositoryTables};
 use crate::{
     embedding::{EmbeddingTask, TextSource, VectorStore},
     engine::StoreHealth,
     nearest::nearest_names,
-    sqlite::documents::SqliteDocuments,
+    sql::Database,
+    sqlite::{DataFile, DatabaseProfile, SqliteDatabase},
 };
+
+/// Long enough for several batches of another process that indexes.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub struct DocumentLibrary {
     engine: LibraryEngine,
@@ -42,7 +53,7 @@ pub struct DocumentLibrary {
 
 #[derive(Clone)]
 enum LibraryEngine {
-    Sqlite(Arc<SqliteDocuments>),
+    Sqlite(Arc<RepositoryTables>),
     /// The engine depends on the tables of the server.
     #[cfg(feature = "postgres")]
     Postgres(Arc<DetectedTables>),
@@ -69,7 +80,9 @@ impl DocumentLibrary {
     /// Creates a library in a SQLite file that the first call opens. With an embedder, search also compares meaning;
     /// calls then need a Tokio runtime for the embedding task.
     pub fn sqlite(database: PathBuf, clock: Arc<dyn Clock>, embedder: Option<Arc<dyn Embedder>>) -> Self {
-        let engine = Arc::new(SqliteDocuments::new(database));
+        let profile = DatabaseProfile::BusyTimeout(BUSY_TIMEOUT);
+        let db = SqliteDatabase::with_profile(DataFile::Documents, database, profile);
+        let engine = Arc::new(RepositoryTables::new(Database::Sqlite(Arc::new(db))));
         let vectors = engine.vectors();
         Self::with_engine(LibraryEngine::Sqlite(engine), vectors, clock, embedder)
     }

@@ -117,11 +117,11 @@ impl KeyTables {
         Some(self.file.as_ref()?.with_extension("ballast"))
     }
 
-    /// Writes the ballast if it is missing. On a full disk, the next key does.
+    /// Writes the ballast if it is missing beside a file of keys. On a full disk, the next key does.
     async fn place_ballast(&self) {
-        let Some(path) = self.ballast() else { return };
+        let (Some(file), Some(path)) = (self.file.clone(), self.ballast()) else { return };
         let place = move || {
-            if !path.exists() {
+            if file.exists() && !path.exists() {
                 let _ignored = write_private(&path, &vec![0xa5; BALLAST_BYTES], Durability::Unsynced);
             }
         };
@@ -205,9 +205,7 @@ impl KeyStore for KeyTables {
         let sql = "DELETE FROM api_key WHERE name = ?1";
         let write = async move |db: Session<'_>| Ok(db.run(sql, values![key]).await? > 0);
         let revoked = self.db.write_existing(KEYS, write).await;
-        if self.file.as_ref().is_some_and(|file| file.exists()) {
-            self.place_ballast().await;
-        }
+        self.place_ballast().await;
         found(revoked?, name)
     }
 

@@ -33,12 +33,14 @@ pub use artifacts::{ArtifactLimits, ArtifactStore, RowReader, Sweeper};
 #[cfg(feature = "chroma")]
 pub use chroma::ChromaConfig;
 pub use documents::DocumentLibrary;
+#[cfg(feature = "postgres")]
+pub use documents::{DocumentTables, PostgresDocumentsConfig};
 pub use engine::{EmbeddingHealth, StoreHealth};
 pub use keys::KeyTables;
 pub use knowledge::{KnowledgeConfig, LinkedPage, WikiKnowledge};
 pub use kv::KvTables;
 #[cfg(feature = "postgres")]
-pub use postgres::{DocumentTables, PostgresConfig, PostgresDocumentsConfig, PostgresTimeouts};
+pub use postgres::{PostgresConfig, PostgresTimeouts};
 pub use sqlite::{
     audit::{AuditFilter, AuditRecord, BrokenEntry, ChainReport, KnownPrincipal, QuotaRefusals, SqliteAudit},
     copy::{DataFile, check, check_all, copy},

@@ -1,7 +1,7 @@
 //! The tables of artifacts. No method returns expired artifacts. Faults are `unavailable` and name the engine and its
 //! address.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use gatehouse_core::{
     outcome::{Fault, FaultKind},
@@ -47,20 +47,20 @@ impl ArtifactTables {
         let (new, limits) = (Arc::new(new), limits.clone());
         // A limit of the owner counts its artifacts, so they are stored one at a time.
         let owner = new.owner_limit.map(|_| Turn::Key("artifacts of an owner", &new.scope.owner));
-        for alone in [self.db.has_one_writer(), true] {
+        let mut alone = self.db.has_one_writer();
+        loop {
             let texts = if alone { Turn::Alone(TEXTS) } else { Turn::Shared(TEXTS) };
             let turns: Vec<_> = [Some(texts), owner].into_iter().flatten().collect();
             let (new, limits) = (Arc::clone(&new), limits.clone());
             let work = async move |db: Session<'_>| write::put(db, &new, &limits, alone).await;
             match self.db.try_write(&turns, work).await? {
-                Err(StoreError::NotAlone) => {}
+                Err(StoreError::NotAlone) if !alone => alone = true,
                 Err(error) if error.is_full() => {
                     return Err(Fault { kind: FaultKind::Exhausted, ..self.db.fault(error) });
                 }
-                result => return result.map_err(|error| self.db.fault(error)),
+                result => return result.map_err(|error| self.db.fault(error))?.known(),
             }
         }
-        Err(self.db.fault(StoreError::NotAlone))
     }
 
     /// Returns the best artifacts by words and by vector, each scored in both ways.
@@ -86,8 +86,8 @@ impl ArtifactTables {
 
     pub(crate) async fn health(&self, model: Option<&VectorModel>) -> Result<StoreHealth, Fault> {
         let count = async |db: Session<'_>, health: &mut StoreHealth| {
-            let items: i64 = db.value("SELECT count(*) FROM artifact", &[]).await?;
-            health.items = u32::try_from(items).unwrap_or(u32::MAX);
+            let count = "SELECT count(*) FROM artifact";
+            health.items = db.first(count, &[], |row| row.count(0)).await?.unwrap_or(0);
             health.without_vector = health.items;
             health.bytes = read::bytes(db).await?;
             Ok(())
@@ -102,9 +102,8 @@ async fn candidates(
     question: &ArtifactQuestion,
 ) -> Result<ArtifactCandidates> {
     let scores = words::best_artifacts(db, vectors, question).await?;
-    let near = |number: i64| -> Option<&NearestItem> {
-        question.near.iter().find(|item| item_number(&item.key) == number)
-    };
+    let near: HashMap<i64, &NearestItem> =
+        question.near.iter().map(|item| (item_number(&item.key), item)).collect();
     let numbers: Vec<i64> = scores.numbers.into_iter().collect();
     let condition = format!("{LIVE} AND a.number IN @numbers(?3) ORDER BY a.number");
     let scope = &question.scope;
@@ -112,7 +111,7 @@ async fn candidates(
     for stored in read::all(db, &condition, values![scope.owner, scope.now, numbers]).await? {
         let bm25 = scores.words.get(&stored.number).copied().unwrap_or(0.0);
         let own = scores.cosines.get(&stored.number).copied();
-        let cosine = own.or_else(|| near(stored.number)?.cosine_if_current(&stored.row));
+        let cosine = own.or_else(|| near.get(&stored.number)?.cosine_if_current(&stored.row));
         let (body, artifact) = (stored.row.body(), stored.artifact());
         let scored = ScoredCandidate { key: artifact.id.clone(), name: NameMatch::No, bm25, cosine };
         candidates.push(ArtifactCandidate { scored, artifact, body });

@@ -137,6 +137,6 @@ pub(crate) fn column<T: FromSqlOwned>(row: &Row, at: usize) -> Result<T> {
 }
 
 /// Decodes a count and saturates at `u32::MAX`.
-pub(super) fn count(row: &Row, at: usize) -> Result<u32> {
+pub(crate) fn count(row: &Row, at: usize) -> Result<u32> {
     Ok(u32::try_from(column::<i64>(row, at)?).unwrap_or(u32::MAX))
 }

@@ -4,8 +4,6 @@
 //! hosts take turns, and no step runs beside a write of its part or of those that it depends on. Tables newer than this
 //! binary are rejected unchanged.
 
-mod documents;
-
 use std::time::Duration;
 
 use super::{error::Result, session::PostgresSession};
@@ -34,13 +32,13 @@ pub(crate) const KNOWLEDGE: SchemaPart = SchemaPart {
 
 /// Documents. They use the items and the text search configuration of the knowledge schema, whose tables can stay
 /// empty.
-pub(super) const DOCUMENTS: SchemaPart = SchemaPart {
+pub(crate) const DOCUMENTS: SchemaPart = SchemaPart {
     name: "documents",
     depends_on: Some(&KNOWLEDGE),
     // Long enough for a few batches of another host. Page edits do not wait for this lock.
     write_timeout: Some(Duration::from_secs(60)),
     lock_key: 2,
-    steps: &[SchemaStep::postgres(documents::REPOSITORIES)],
+    steps: crate::documents::tables::schema::SCHEMA,
 };
 
 /// Artifacts. They depend on the knowledge schema for the same reasons as documents.

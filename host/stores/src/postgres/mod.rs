@@ -4,8 +4,7 @@
 //! last error, and connecting is retried with backoff. A restart is not needed.
 
 mod address;
-pub(crate) mod documents;
-mod error;
+pub(crate) mod error;
 mod migrations;
 mod server;
 mod session;
@@ -16,14 +15,13 @@ mod vectors;
 mod words;
 
 pub use address::{PostgresConfig, PostgresTimeouts};
-pub use documents::{DocumentTables, PostgresDocumentsConfig};
-pub(crate) use error::column;
-pub(crate) use migrations::{ARTIFACTS, KEYS, KNOWLEDGE, KV};
+pub(crate) use error::{column, count as to_count};
+pub(crate) use migrations::{ARTIFACTS, DOCUMENTS, KEYS, KNOWLEDGE, KV};
 pub(crate) use server::{PostgresServer, ServerTables};
 pub(crate) use session::{PostgresSession, SqlValues};
-pub(crate) use terms::{IndexTerms, with_variants};
+pub(crate) use terms::{IndexTerms, index_form, with_variants};
 pub(crate) use vectors::{PgvectorQuery, PostgresVectors, VectorSearch};
 pub(crate) use words::{
-    MAX_NAME_ROWS, QueryForm, WEIGHTED_FORMS_SQL, WeightedForms, forms, forms_cte, name_range, score_sql,
-    total_score_sql,
+    MAX_NAME_ROWS, QueryForm, WEIGHTED_FORMS_SQL, WeightedForms, bm25, forms, forms_cte,
+    inverse_document_frequency, name_range, occurrences_sql, prefix_forms, score_sql, total_score_sql,
 };

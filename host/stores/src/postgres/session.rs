@@ -138,7 +138,7 @@ impl PostgresSession {
     }
 
     /// Executes statements without parameters.
-    pub(super) async fn batch(&self, sql: &str) -> Result<()> {
+    pub(crate) async fn batch(&self, sql: &str) -> Result<()> {
         let client = self.client()?;
         self.with_timeout(client.batch_execute(sql)).await
     }
@@ -149,8 +149,8 @@ impl PostgresSession {
         futures_util::future::try_join(begin, self.check()).await.map(|_| ())
     }
 
-    /// Begins a transaction with these turns, or with the writer lock of its schema part without any.
-    pub(super) async fn begin_write(&mut self, turns: Option<&[Turn<'_>]>) -> Result<()> {
+    /// Begins a transaction with these turns. Migrations of the schema part run alone.
+    pub(super) async fn begin_write(&mut self, turns: &[Turn<'_>]) -> Result<()> {
         let ServerTables::Own(part) = self.server.tables else {
             return Err(StoreError::UnsupportedTables(
                 "the tables belong to another program and are read-only".into(),
@@ -162,14 +162,8 @@ impl PostgresSession {
             write_timeout = format!("SET LOCAL lock_timeout = {ms}; SET LOCAL statement_timeout = {ms}; ");
             self.limit = limit + CLIENT_GRACE;
         }
-        let locks = match turns {
-            None => vec![advisory_lock(part.lock_key)],
-            // Migrations run alone.
-            Some(turns) => {
-                let first = shared_advisory_lock(part.lock_key);
-                std::iter::once(first).chain(turns.iter().map(turn_lock)).collect()
-            }
-        };
+        let first = shared_advisory_lock(part.lock_key);
+        let locks: Vec<_> = std::iter::once(first).chain(turns.iter().map(turn_lock)).collect();
         // Omits READ WRITE, so that a server default of read-only transactions applies.
         let begin = format!("BEGIN ISOLATION LEVEL READ COMMITTED; {write_timeout}{}", locks.join("; "));
         // Sends both in one round trip.

@@ -18,8 +18,6 @@ const WORD_OVERHEAD_BYTES: usize = 8;
 /// Positions per word that PostgreSQL stores.
 const MAX_PLACES: usize = 256;
 
-pub(super) use crate::sql::value::storable;
-
 /// Appends the parts of compound identifiers to a text.
 pub(crate) fn with_variants(text: &str) -> String {
     format!("{text} {}", variants(text))
@@ -87,7 +85,7 @@ fn lower(word: &str) -> String {
 }
 
 /// Normalizes a query word. `None` if nothing remains.
-pub(super) fn index_form(word: &str) -> Option<String> {
+pub(crate) fn index_form(word: &str) -> Option<String> {
     Some(lower(word)).filter(|word| !word.is_empty())
 }
 

@@ -26,44 +26,21 @@ impl PostgresServer {
         db.finish_transaction(result).await
     }
 
-    /// Runs `work` in a transaction that holds the writer lock.
-    pub(super) async fn write_with<T>(
-        self: &Arc<Self>,
-        work: impl AsyncFnOnce(&PostgresSession) -> Result<T>,
-    ) -> Result<T, Fault> {
-        let db = self.write(None).await?;
-        let result = work(&db).await;
-        db.finish_transaction(result).await
-    }
-
     /// Runs `work` in a transaction with these turns. Returns errors of `work` unconverted.
-    pub(crate) async fn try_write_with<T>(
+    pub(crate) async fn write_with<T>(
         self: &Arc<Self>,
         turns: &[Turn<'_>],
         work: impl AsyncFnOnce(&PostgresSession) -> Result<T>,
-    ) -> Result<Result<T>, Fault> {
-        let db = self.write(Some(turns)).await?;
-        match work(&db).await {
-            Ok(value) => db.finish_transaction(Ok(value)).await.map(Ok),
-            Err(error) => Ok(Err(db.roll_back(error).await)),
-        }
-    }
-
-    /// Runs `work` in a transaction with these turns. A commit that may have failed is no error.
-    pub(crate) async fn write_known<T>(
-        self: &Arc<Self>,
-        turns: &[Turn<'_>],
-        work: impl AsyncFnOnce(&PostgresSession) -> Result<T>,
-    ) -> Result<Commit<T>, Fault> {
-        let db = self.write(Some(turns)).await?;
+    ) -> Result<Result<Commit<T>>, Fault> {
+        let db = self.begin_write(turns).await?;
         let value = match work(&db).await {
             Ok(value) => value,
-            Err(error) => return Err(db.rollback_fault(error).await),
+            Err(error) => return Ok(Err(db.roll_back(error).await)),
         };
         match db.commit().await {
-            CommitOutcome::Committed => Ok(Commit::Done(value)),
+            CommitOutcome::Committed => Ok(Ok(Commit::Done(value))),
             CommitOutcome::Failed(error) => Err(self.fault(error)),
-            CommitOutcome::Unknown(error) => Ok(Commit::Unknown(self.fault(error))),
+            CommitOutcome::Unknown(error) => Ok(Ok(Commit::Unknown(self.fault(error)))),
         }
     }
 
@@ -84,11 +61,8 @@ impl PostgresServer {
         db.finish(result).await
     }
 
-    /// Begins a transaction with these turns, or with the writer lock without any.
-    pub(super) async fn write(
-        self: &Arc<Self>,
-        turns: Option<&[Turn<'_>]>,
-    ) -> Result<PostgresSession, Fault> {
+    /// Begins a transaction with these turns.
+    pub(super) async fn begin_write(self: &Arc<Self>, turns: &[Turn<'_>]) -> Result<PostgresSession, Fault> {
         self.migrate_once().await?;
         let mut session = self.session().await?;
         match session.begin_write(turns).await {

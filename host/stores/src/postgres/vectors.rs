@@ -62,6 +62,10 @@ impl PostgresVectors {
         }
     }
 
+    pub(crate) async fn has_table(&self, db: &PostgresSession) -> Result<bool> {
+        Ok(matches!(self.inspect(db).await?, PgvectorState::Ready(_)))
+    }
+
     /// Creates the vector table if needed and returns the schema of pgvector. `None` without pgvector.
     async fn schema(&self) -> Result<Option<String>, Fault> {
         if let Some(schema) = &*lock(&self.ready) {
@@ -115,7 +119,7 @@ impl VectorStore for PostgresVectors {
     async fn put(&self, model: &VectorModel, vectors: Vec<NewVector>) -> Result<(), Fault> {
         let Some(schema) = self.schema().await? else { return Ok(()) };
         let work = async |db: &PostgresSession| store(db, &schema, self.corpus, model, &vectors).await;
-        self.server.try_write_with(&[], work).await?.map_err(|error| self.server.fault(error))
+        self.server.write_with(&[], work).await?.map_err(|error| self.server.fault(error))?.known()
     }
 }
 

@@ -23,7 +23,7 @@ pub(crate) struct QueryForm {
     /// Word as the user wrote it, to report if nothing matches. `None` for derived forms.
     pub(crate) original: Option<String>,
     /// True if a match adds to the score.
-    pub(super) scored: bool,
+    pub(crate) scored: bool,
 }
 
 /// Converts a query to index expressions. Operators come only from this function, never from the query.
@@ -42,7 +42,7 @@ pub(crate) fn forms(query: &SearchQuery) -> Vec<QueryForm> {
 }
 
 /// Converts prefix queries, whose words are alphanumeric, to index expressions.
-pub(super) fn prefix_forms(prefixes: &[PrefixQuery]) -> Vec<QueryForm> {
+pub(crate) fn prefix_forms(prefixes: &[PrefixQuery]) -> Vec<QueryForm> {
     let form = |beginning: &PrefixQuery| {
         let words = beginning.words.iter().map(|word| format!("'{word}'"));
         let forms: Vec<String> = std::iter::once(format!("'{}':*", beginning.prefix)).chain(words).collect();
@@ -81,7 +81,7 @@ impl WeightedForms {
 }
 
 /// Returns the inverse document frequency of a word that `holding` of `all` texts contain. It is always positive.
-pub(super) fn inverse_document_frequency(holding: f64, all: f64) -> f64 {
+pub(crate) fn inverse_document_frequency(holding: f64, all: f64) -> f64 {
     (1.0 + (all - holding + 0.5) / (holding + 0.5)).ln()
 }
 
@@ -124,13 +124,13 @@ pub(crate) fn score_sql(form: &str, length: &str) -> String {
 
 /// Returns SQL for the weighted number of occurrences of a form in `t.terms`. For a single word, the cover density rank
 /// is the sum of the weights of its positions.
-pub(super) fn occurrences_sql(form: &str) -> String {
+pub(crate) fn occurrences_sql(form: &str) -> String {
     format!("{MAX_WEIGHT} * ts_rank_cd({WEIGHTS}, t.terms, {form})")
 }
 
 /// Returns the BM25 score of a word with `places` weighted occurrences. `length` is the text length relative to the
 /// average.
-pub(super) fn bm25(weight: f64, places: f64, length: f64) -> f64 {
+pub(crate) fn bm25(weight: f64, places: f64, length: f64) -> f64 {
     let long = K1 * (1.0 - B + B * length);
     weight * (K1 + 1.0) * (1.0 - long / (places + long))
 }

@@ -34,6 +34,16 @@ pub(crate) enum Commit<T> {
     Unknown(Fault),
 }
 
+impl<T> Commit<T> {
+    /// Returns the value. Fails if it is unknown whether the write was committed.
+    pub(crate) fn known(self) -> Result<T, Fault> {
+        match self {
+            Self::Done(value) => Ok(value),
+            Self::Unknown(fault) => Err(fault),
+        }
+    }
+}
+
 #[derive(Clone)]
 pub(crate) enum Database {
     Sqlite(Arc<SqliteDatabase>),
@@ -60,23 +70,7 @@ impl Database {
         turns: &[Turn<'_>],
         work: impl AsyncFnOnce(Session<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T, Fault> {
-        let result = self.try_write(turns, work).await?;
-        result.map_err(|error| self.fault(error))
-    }
-
-    /// Like [`write`](Self::write), but returns errors of `work` unconverted.
-    pub(crate) async fn try_write<T: Send + 'static>(
-        &self,
-        turns: &[Turn<'_>],
-        work: impl AsyncFnOnce(Session<'_>) -> Result<T> + Send + 'static,
-    ) -> Result<Result<T>, Fault> {
-        match self {
-            Self::Sqlite(db) => db.write_session(move |session| complete(work(session))).await,
-            #[cfg(feature = "postgres")]
-            Self::Postgres(server) => {
-                server.try_write_with(turns, async |db| work(Session::Postgres(db)).await).await
-            }
-        }
+        self.write_known(turns, work).await?.known()
     }
 
     /// Like [`write`](Self::write), but a commit that may have failed is no error.
@@ -85,11 +79,23 @@ impl Database {
         turns: &[Turn<'_>],
         work: impl AsyncFnOnce(Session<'_>) -> Result<T> + Send + 'static,
     ) -> Result<Commit<T>, Fault> {
+        self.try_write(turns, work).await?.map_err(|error| self.fault(error))
+    }
+
+    /// Like [`write_known`](Self::write_known), but returns errors of `work` unconverted.
+    pub(crate) async fn try_write<T: Send + 'static>(
+        &self,
+        turns: &[Turn<'_>],
+        work: impl AsyncFnOnce(Session<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<Result<Commit<T>>, Fault> {
         match self {
-            Self::Sqlite(_) => self.write(turns, work).await.map(Commit::Done),
+            Self::Sqlite(db) => {
+                let result = db.write_session(move |session| complete(work(session))).await?;
+                Ok(result.map(Commit::Done))
+            }
             #[cfg(feature = "postgres")]
             Self::Postgres(server) => {
-                server.write_known(turns, async |db| work(Session::Postgres(db)).await).await
+                server.write_with(turns, async |db| work(Session::Postgres(db)).await).await
             }
         }
     }

@@ -62,6 +62,18 @@ impl Session<'_> {
         }
     }
 
+    /// Executes a statement once for each list of values, as [`run_each`](Self::run_each) does, and returns the first
+    /// column of each only row.
+    pub(crate) async fn value_each<T: FromColumn>(
+        self,
+        sql: &str,
+        rows: &[Vec<SqlValue<'_>>],
+    ) -> Result<Vec<T>> {
+        let value = async |values: &Vec<SqlValue<'_>>| self.value(sql, values).await;
+        let values = rows.iter().map(value).collect::<Vec<_>>();
+        stream::iter(values).buffered(MAX_IN_FLIGHT).try_collect().await
+    }
+
     /// Reads all rows.
     pub(crate) async fn rows<T, C: FromIterator<T>>(
         self,

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{Database, Result, Session, database::complete, value::storable, values};
 #[cfg(feature = "postgres")]
-use crate::postgres::PostgresVectors;
+use crate::postgres::{PostgresSession, PostgresVectors};
 use crate::{
     embedding::{VectorModel, VectorStore},
     engine::StoreHealth,
@@ -33,6 +33,40 @@ impl Vectors {
                 Self::Postgres(Arc::new(PostgresVectors::new(Arc::clone(server), corpus)))
             }
         }
+    }
+
+    #[cfg(feature = "postgres")]
+    async fn has_table(&self, db: &PostgresSession) -> Result<bool> {
+        match self {
+            Self::Sqlite { .. } => Ok(true),
+            Self::Postgres(vectors) => vectors.has_table(db).await,
+        }
+    }
+
+    /// Copies vectors to new items from older ones with the same version.
+    async fn copy_from_twins(&self, db: Session<'_>, corpus: &str, keys: &[String]) -> Result<()> {
+        let sql = match db {
+            Session::Sqlite(_) => {
+                "INSERT INTO vector (item, model, changed, value)
+                 SELECT new.number, v.model, v.changed, v.value FROM item new JOIN vector v
+                    ON v.item = (SELECT min(number) FROM item WHERE version = new.version AND number < new.number)
+                 WHERE new.corpus = ?1 AND new.key IN @texts(?2)"
+            }
+            #[cfg(feature = "postgres")]
+            Session::Postgres(db) if !self.has_table(db).await? => return Ok(()),
+            // The limit avoids quadratic work for texts that many chunks share, such as licenses.
+            #[cfg(feature = "postgres")]
+            Session::Postgres(_) => {
+                "INSERT INTO item_vector (corpus, key, model, dimension, embedding)
+                 SELECT DISTINCT ON (new.key, v.model) ?1, new.key, v.model, v.dimension, v.embedding
+                 FROM item new, LATERAL (SELECT i.key FROM item i
+                        WHERE i.version = new.version AND i.corpus = ?1 AND i.number <> new.number LIMIT 16) twin
+                    JOIN item_vector v ON v.corpus = ?1 AND v.key = twin.key
+                 WHERE new.corpus = ?1 AND new.key IN @texts(?2) ORDER BY new.key, v.model, twin.key
+                 ON CONFLICT DO NOTHING"
+            }
+        };
+        db.run(sql, values![corpus, keys]).await.map(drop)
     }
 
     pub(crate) fn store(&self) -> Arc<dyn VectorStore> {
@@ -98,6 +132,28 @@ pub(crate) async fn put_items(
     let put = "INSERT INTO item (corpus, key, version) SELECT ?1, given.value ->> 0, given.value ->> 1
          FROM @json(?2) AS given WHERE true ON CONFLICT DO NOTHING";
     db.run(put, values![corpus, given]).await?;
+    numbers(db, corpus, &keys).await
+}
+
+/// Stores items that may exist, as pairs of key and version, and returns their numbers by key. A new item copies the
+/// vectors of an older one with the same version, so that a moved text is not embedded again. Versions must depend on
+/// the text only and have an index.
+pub(crate) async fn add_items(
+    db: Session<'_>,
+    vectors: &Vectors,
+    corpus: &str,
+    items: &[(String, String)],
+) -> Result<HashMap<String, i64>> {
+    let keys: Vec<String> = items.iter().map(|(key, _)| key.clone()).collect();
+    let given = serde_json::Value::from_iter(items.iter().map(|(key, version)| json!([key, version])));
+    let put = "INSERT INTO item (corpus, key, version) SELECT ?1, given.value ->> 0, given.value ->> 1
+         FROM @json(?2) AS given WHERE true ON CONFLICT DO NOTHING RETURNING key";
+    let new: Vec<String> = db.column(put, values![corpus, given.to_string()]).await?;
+    vectors.copy_from_twins(db, corpus, &new).await?;
+    numbers(db, corpus, &keys).await
+}
+
+async fn numbers(db: Session<'_>, corpus: &str, keys: &[String]) -> Result<HashMap<String, i64>> {
     let numbers = "SELECT key, number FROM item WHERE corpus = ?1 AND key IN @texts(?2)";
     db.rows(numbers, values![corpus, keys], |row| Ok((row.get(0)?, row.get(1)?))).await
 }

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     artifacts::{engine::ARTIFACTS, schema},
-    documents::engine::CHUNKS,
+    documents::{engine::CHUNKS, tables},
     engine::PAGES,
     keys,
     knowledge::pages,
@@ -59,7 +59,7 @@ impl DataFile {
         match self {
             Self::Knowledge => ("knowledge.db", "knowledge engine 'sqlite'", PAGES, pages::schema::SCHEMA),
             Self::Kv => ("kv.db", "key-value store of the gates", "", kv::SCHEMA),
-            Self::Documents => ("documents.db", "document store 'sqlite'", CHUNKS, migrations::DOCUMENTS),
+            Self::Documents => ("documents.db", "document store 'sqlite'", CHUNKS, tables::schema::SCHEMA),
             Self::Artifacts => ("artifacts.db", "artifact store 'sqlite'", ARTIFACTS, schema::SCHEMA),
             Self::Tools => ("tools.db", "the tool catalog", TOOLS, migrations::TOOLS),
             Self::Ledger => ("ledger.db", "the ledger", "", migrations::LEDGER),

@@ -49,7 +49,6 @@ macro_rules! vector_state {
 pub(crate) use vector_state;
 
 mod audit;
-mod documents;
 mod ledger;
 mod tools;
 
@@ -59,7 +58,6 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::error::Result;
 use crate::sql::schema::{self, Steps};
 pub(super) use audit::AUDIT;
-pub(super) use documents::DOCUMENTS;
 pub(super) use ledger::LEDGER;
 pub(super) use tools::TOOLS;
 

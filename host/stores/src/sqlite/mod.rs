@@ -3,7 +3,6 @@
 pub(crate) mod audit;
 pub(crate) mod copy;
 mod db;
-pub(crate) mod documents;
 mod error;
 pub(crate) mod ledger;
 pub(crate) mod lock;
@@ -19,13 +18,14 @@ pub(crate) mod vectors;
 mod words;
 
 pub(crate) use self::{
+    copy::DataFile,
     db::{Database as SqliteDatabase, DatabaseProfile, identity},
     migrations::{separated, vector_state, vector_tables, with_variants},
     query::list,
     session::SqliteSession,
     statements::CachedStatements,
     vector_cache::VectorCache,
-    words::{RowFilter, WordIndex, best, search as search_words},
+    words::{RowFilter, WordIndex, best, search as search_words, search_prefixes},
 };
 #[cfg(test)]
 pub(crate) use self::{migrations::migrate, words::match_sql};

@@ -114,22 +114,6 @@ pub(crate) fn put_item(db: &Connection, corpus: &str, key: &str, version: &str) 
     )
 }
 
-/// Copies the vectors of an older item with the same version, so that a moved text is not embedded again. Versions must
-/// depend on the text only and have an index.
-pub(crate) fn copy_from_twin(db: &Connection, item: i64, version: &str) -> Result<()> {
-    db.run(
-        "INSERT INTO vector (item, model, changed, value) SELECT ?1, model, changed, value FROM vector
-         WHERE item = (SELECT min(number) FROM item WHERE version = ?2 AND number <> ?1)",
-        params![item, version],
-    )?;
-    Ok(())
-}
-
-pub(crate) fn remove_item(db: &Connection, number: i64) -> Result<()> {
-    db.run("DELETE FROM item WHERE number = ?1", [number])?;
-    Ok(())
-}
-
 fn bytes(model: &VectorModel) -> Option<i64> {
     model.dimension.and_then(|dimension| i64::try_from(dimension * 4).ok())
 }

@@ -22,10 +22,14 @@ pub(super) async fn apply(db: Session<'_>, plan: &Arc<dyn WritePlan>) -> Result<
     let writes = db.blocking(move || own.writes(&heads)).await?;
     let Some(PageWrites { remove, put: pages }) = writes else { return Ok(WriteOutcome::Conflict) };
     let removed: Vec<String> = remove.iter().map(|id| ids::key(id)).collect();
-    vectors::remove_items(db, PAGES, &removed).await?;
+    if !removed.is_empty() {
+        vectors::remove_items(db, PAGES, &removed).await?;
+    }
     let replaced: Vec<String> = removed.into_iter().chain(pages.iter().map(PageRecord::key)).collect();
-    words::remove(db, &replaced).await?;
-    db.run("DELETE FROM page WHERE key IN @texts(?1)", values![replaced]).await?;
+    if !replaced.is_empty() {
+        words::remove(db, &replaced).await?;
+        db.run("DELETE FROM page WHERE key IN @texts(?1)", values![replaced]).await?;
+    }
     for pages in pages.chunks(MAX_PAGES) {
         put(db, pages).await?;
     }

@@ -57,7 +57,7 @@ fn the_schema_is_made() {
     for (steps, tables) in [
         (KNOWLEDGE, "page, page_body, link, domain, page_name, item, vector, model"),
         (KV, "kv_entry"),
-        (DOCUMENTS, "repository, file, chunk"),
+        (crate::documents::tables::schema::SCHEMA, "repository, file, chunk"),
         (ARTIFACTS, "artifact, artifact_text, artifact_block"),
         (TOOLS, "tool, promise, reviewed, connection"),
         (LEDGER, "call, failure"),

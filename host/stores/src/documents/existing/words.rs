@@ -4,14 +4,10 @@ use std::collections::HashMap;
 
 use gatehouse_core::search::{SearchQuery, composed, search_key};
 
-use super::{
-    super::super::{
-        error::Result,
-        session::PostgresSession,
-        terms::index_form,
-        words::{QueryForm, occurrences_sql},
-    },
-    layout::{TABLES, TableColumn},
+use super::layout::{TABLES, TableColumn};
+use crate::{
+    postgres::{PostgresSession, QueryForm, index_form, occurrences_sql},
+    sql::Result,
 };
 
 /// Text search configurations to use if the database does not show how the column was made.

@@ -1,16 +1,17 @@
-//! Schema of the document store.
+//! Tables of documents.
 
 use crate::sql::schema::{SchemaStep, Steps};
 
-pub(in crate::sqlite) const DOCUMENTS: Steps = &[SchemaStep::sqlite(
-    // 1: repositories, documents, chunks and vectors. Word indexes are created with each repository.
-    concat!(
-        "
+pub(crate) const SCHEMA: Steps = &[SchemaStep {
+    // 1: repositories, documents, their names and chunks. Columns named `key` hold forms of names and paths that are
+    // short enough for an index.
+    both: "
     -- revision: incremented by every change of the files. Numbers are never reused, so number and revision show
-    -- whether a cached repository is current.
+    -- whether a cached repository is current. words, items: of all files, 0 where searches do not use them.
     CREATE TABLE repository (
         number              INTEGER PRIMARY KEY AUTOINCREMENT,
-        name                TEXT NOT NULL UNIQUE,
+        key                 TEXT NOT NULL UNIQUE,
+        name                TEXT NOT NULL,
         url                 TEXT,
         version             TEXT,
         kind                TEXT,
@@ -18,27 +19,32 @@ pub(in crate::sqlite) const DOCUMENTS: Steps = &[SchemaStep::sqlite(
         created_at          TEXT,
         updated_at          TEXT,
         files               INTEGER NOT NULL DEFAULT 0,
+        words               INTEGER NOT NULL DEFAULT 0,
+        items               INTEGER NOT NULL DEFAULT 0,
         changed_since_guide INTEGER NOT NULL,
         revision            INTEGER NOT NULL DEFAULT 0,
         guide               TEXT
     ) STRICT;
 
+    -- length: number of terms, 0 where searches do not use it.
     CREATE TABLE file (
-        number     INTEGER PRIMARY KEY,
+        number     INTEGER PRIMARY KEY AUTOINCREMENT,
         repository INTEGER NOT NULL REFERENCES repository ON DELETE CASCADE,
+        key        TEXT NOT NULL,
         path       TEXT NOT NULL,
         hash       TEXT NOT NULL,
         made_from  TEXT,
         lines      INTEGER NOT NULL,
         tokens     INTEGER NOT NULL,
-        UNIQUE (repository, path)
+        length     INTEGER NOT NULL,
+        UNIQUE (repository, key)
     ) STRICT;
 
     -- Long texts are separate, so that reading many files skips them. abstract: headings and beginning of the text.
     CREATE TABLE file_text (
         file     INTEGER PRIMARY KEY REFERENCES file ON DELETE CASCADE,
         abstract TEXT NOT NULL,
-        text     TEXT NOT NULL
+        content  TEXT NOT NULL
     ) STRICT;
 
     -- Keys of the path, the file name and the file name without its extension.
@@ -50,7 +56,8 @@ pub(in crate::sqlite) const DOCUMENTS: Steps = &[SchemaStep::sqlite(
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX file_name_file ON file_name (file);
 
-    -- start, stop: byte offsets in the text. Chunks of a file with the same text share an item.
+    -- start, stop: byte offsets in the content. item: number of the item to embed, which chunks of a file with the same
+    -- text share.
     CREATE TABLE chunk (
         file       INTEGER NOT NULL REFERENCES file ON DELETE CASCADE,
         position   INTEGER NOT NULL,
@@ -63,7 +70,9 @@ pub(in crate::sqlite) const DOCUMENTS: Steps = &[SchemaStep::sqlite(
         PRIMARY KEY (file, position)
     ) STRICT, WITHOUT ROWID;
 ",
-        vector_tables!(),
+    // Word indexes are created with each repository.
+    sqlite: concat!(
+        crate::sqlite::vector_tables!(),
         "
     -- Finds the vector of a moved text.
     CREATE INDEX item_version ON item (version);
@@ -75,4 +84,16 @@ pub(in crate::sqlite) const DOCUMENTS: Steps = &[SchemaStep::sqlite(
     INSERT INTO vector_state VALUES (1, 0);
     "
     ),
-)];
+    // The terms include one for the repository, so that a search reads only its part of the
+    // index.
+    postgres: "
+    CREATE TABLE file_terms (
+        file  bigint PRIMARY KEY REFERENCES file ON DELETE CASCADE,
+        terms tsvector NOT NULL
+    );
+    CREATE INDEX file_terms_terms ON file_terms USING gin (terms);
+
+    -- Finds the vector of a moved text.
+    CREATE INDEX item_version ON item USING hash (version);
+",
+}];

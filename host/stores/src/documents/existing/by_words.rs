@@ -3,13 +3,12 @@
 use tokio_postgres::Row;
 
 use super::{
-    super::super::{
-        error::{Result, column},
-        session::SqlValues,
-        words::{QueryForm, bm25, inverse_document_frequency, prefix_forms},
-    },
     search::RepositorySearch,
     words::{WordSource, word_forms},
+};
+use crate::{
+    postgres::{QueryForm, SqlValues, bm25, column, inverse_document_frequency, prefix_forms},
+    sql::Result,
 };
 
 const MAX_COMPARED_DOCUMENTS: i64 = 20_000;

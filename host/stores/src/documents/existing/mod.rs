@@ -26,11 +26,12 @@ use gatehouse_core::{
 };
 
 use self::{layout::ExistingLayout, read::RepositoryFacts};
-use super::super::{error::Result, server::PostgresServer, session::PostgresSession};
 use crate::{
     documents::engine::{DocumentCandidates, DocumentEngine, DocumentQuestion, FixedVectors, StoredFile},
     embedding::VectorModel,
     engine::StoreHealth,
+    postgres::{PostgresServer, PostgresSession},
+    sql::Result,
     worker::run_blocking,
 };
 

@@ -1,21 +1,15 @@
 //! Documents on a PostgreSQL server, in tables of gatehouse or, read-only, in those of another program.
 
-mod existing;
-mod own;
-
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use gatehouse_core::{lock, outcome::Fault, ports::text::TokenCounter};
 
-use self::{existing::ExistingTables, own::OwnTables};
-use super::{
-    PostgresConfig, migrations,
-    server::{PostgresServer, ServerTables},
-};
+use super::{engine::DocumentEngine, existing::ExistingTables, tables::RepositoryTables};
 use crate::{
-    documents::engine::DocumentEngine,
     embedding::{NewVector, VectorItem, VectorModel, VectorStore},
+    postgres::{self, PostgresConfig, PostgresServer, ServerTables},
+    sql::Database,
 };
 
 const SUBJECT: &str = "document store 'postgres'";
@@ -41,29 +35,28 @@ pub struct PostgresDocumentsConfig {
 }
 
 /// The configured choice of tables and its resolution.
-pub(crate) struct DetectedTables {
+pub(super) struct DetectedTables {
     configured: DocumentTables,
-    own: Arc<OwnTables>,
+    own: Arc<RepositoryTables>,
     existing: Arc<ExistingTables>,
     /// True for tables of gatehouse. `None` until detected.
     found: Mutex<Option<bool>>,
 }
 
 impl DetectedTables {
-    pub(crate) fn new(config: PostgresDocumentsConfig) -> Self {
+    pub(super) fn new(config: PostgresDocumentsConfig) -> Self {
         let PostgresDocumentsConfig { server, tables: configured, tokens } = config;
-        let own_server =
-            PostgresServer::new(SUBJECT, server.clone(), ServerTables::Own(migrations::DOCUMENTS));
+        let own_server = PostgresServer::new(SUBJECT, server.clone(), ServerTables::Own(postgres::DOCUMENTS));
         let existing_server = PostgresServer::new(SUBJECT, server, ServerTables::Foreign);
         Self {
             configured,
-            own: Arc::new(OwnTables::new(own_server)),
+            own: Arc::new(RepositoryTables::new(Database::Postgres(own_server))),
             existing: Arc::new(ExistingTables::new(existing_server, tokens)),
             found: Mutex::default(),
         }
     }
 
-    pub(crate) async fn engine(&self) -> Result<Arc<dyn DocumentEngine>, Fault> {
+    pub(super) async fn engine(&self) -> Result<Arc<dyn DocumentEngine>, Fault> {
         Ok(if self.use_own().await? { Arc::clone(&self.own) as _ } else { Arc::clone(&self.existing) as _ })
     }
 
@@ -86,10 +79,14 @@ impl DetectedTables {
 #[async_trait]
 impl VectorStore for DetectedTables {
     async fn waiting(&self, model: &VectorModel, after: &str, max: usize) -> Result<Vec<VectorItem>, Fault> {
-        if self.use_own().await? { self.own.vectors.waiting(model, after, max).await } else { Ok(Vec::new()) }
+        if self.use_own().await? {
+            self.own.vectors().waiting(model, after, max).await
+        } else {
+            Ok(Vec::new())
+        }
     }
 
     async fn put(&self, model: &VectorModel, vectors: Vec<NewVector>) -> Result<(), Fault> {
-        if self.use_own().await? { self.own.vectors.put(model, vectors).await } else { Ok(()) }
+        if self.use_own().await? { self.own.vectors().put(model, vectors).await } else { Ok(()) }
     }
 }

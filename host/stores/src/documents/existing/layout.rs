@@ -2,13 +2,10 @@
 
 use std::collections::HashMap;
 
-use super::{
-    super::super::{
-        error::{Result, StoreError, column},
-        session::PostgresSession,
-    },
-    vectors::VectorColumn,
-    words::WordSource,
+use super::{vectors::VectorColumn, words::WordSource};
+use crate::{
+    postgres::{PostgresSession, column},
+    sql::{Result, StoreError},
 };
 
 pub(super) const TABLES: [&str; 2] = ["repositories", "repository_files"];

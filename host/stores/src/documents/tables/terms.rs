@@ -10,26 +10,24 @@ use gatehouse_core::{
 use tokio_postgres::Row;
 
 use super::{
-    after_prefix, item_key,
-    read::{self, RepositoryKey},
+    after_prefix, file_of_item, item_key,
+    put::PreparedFile,
+    read::RepositoryKey,
     repository_prefix,
+    words::{PUT_FILE, columns},
 };
 use crate::{
-    documents::{
-        engine::{DocumentCandidate, DocumentCandidates, DocumentQuestion},
-        unknown_repository,
-    },
+    documents::engine::{CHUNKS, DocumentCandidate, DocumentCandidates, DocumentQuestion},
     embedding::words_only_note,
     engine::name_matches,
     postgres::{
-        error::{Result, column, count},
-        session::{PostgresSession, SqlValues},
-        vectors::{PgvectorQuery, VectorSearch},
-        words::{MAX_NAME_ROWS, WeightedForms, forms, forms_cte, name_range, prefix_forms, total_score_sql},
+        MAX_NAME_ROWS, PgvectorQuery, PostgresSession, SqlValues, VectorSearch, WeightedForms, column, forms,
+        forms_cte, name_range, prefix_forms, to_count, total_score_sql,
     },
+    sql::{Result, Session, SqlValue, StoreError, values},
 };
 
-struct OwnSearch<'a> {
+struct RepositorySearch<'a> {
     db: &'a PostgresSession,
     repository: RepositoryKey,
     question: &'a DocumentQuestion,
@@ -54,15 +52,54 @@ struct NearestFiles {
     known: i64,
 }
 
+/// Stores files with their texts and terms, and returns their numbers.
+pub(super) async fn put(db: Session<'_>, repository: i64, files: &[PreparedFile]) -> Result<Vec<i64>> {
+    let sql = format!(
+        "WITH own AS ({PUT_FILE} RETURNING number), body AS (
+            INSERT INTO file_text (file, abstract, content) SELECT number, ?9, ?10 FROM own
+            ON CONFLICT (file) DO UPDATE SET abstract = excluded.abstract, content = excluded.content
+         ), words AS (
+            INSERT INTO file_terms (file, terms)
+            SELECT number, array_to_tsvector(ARRAY['/' || ?1::bigint])
+                || setweight(to_tsvector('gatehouse.words', ?11), 'A')
+                || setweight(to_tsvector('gatehouse.words', ?12), 'B')
+                || to_tsvector('gatehouse.words', ?13) FROM own
+            ON CONFLICT (file) DO UPDATE SET terms = excluded.terms
+         )
+         SELECT number FROM own"
+    );
+    let rows = files.iter().map(|file| {
+        let terms =
+            file.terms.as_ref().ok_or_else(|| StoreError::invalid("the terms of a file are missing"))?;
+        let mut values = columns(repository, file, terms.length.into());
+        values.extend(values![file.abstract_text, file.file.text]);
+        values.extend(terms.texts.iter().map(|text| SqlValue::Text(text)));
+        Ok(values)
+    });
+    db.value_each(&sql, &rows.collect::<Result<Vec<_>>>()?).await
+}
+
+/// Counts the words and items of a repository.
+pub(super) async fn count(db: Session<'_>, repository: i64) -> Result<()> {
+    let from = repository_prefix(repository);
+    db.run(
+        "UPDATE repository SET words = (SELECT coalesce(sum(length), 0) FROM file WHERE repository = ?1),
+            items = (SELECT count(*) FROM item WHERE corpus = ?2 AND key >= ?3 AND key < ?4)
+         WHERE number = ?1",
+        values![repository, CHUNKS, from, after_prefix(&from)],
+    )
+    .await
+    .map(drop)
+}
+
 pub(super) async fn candidates(
     db: &PostgresSession,
+    repository: RepositoryKey,
     question: &DocumentQuestion,
     vectors: &VectorSearch<'_>,
 ) -> Result<DocumentCandidates> {
-    let name = &question.repository;
-    let repository = read::key(db, name).await?.ok_or_else(|| unknown_repository(name, &[]))?;
     let pool = i64::try_from(question.pool).unwrap_or(i64::MAX);
-    let search = OwnSearch { db, repository, question, near: vectors.query(), pool };
+    let search = RepositorySearch { db, repository, question, near: vectors.query(), pool };
     let words = search.weigh_terms().await?;
     let (by_words, by_name, by_vector) =
         try_join3(search.by_words(&words), search.by_name(), search.by_vector()).await?;
@@ -81,7 +118,7 @@ pub(super) async fn candidates(
     Ok(DocumentCandidates { candidates, unmatched_terms: words.matching.unmatched, without_vector, notes })
 }
 
-impl OwnSearch<'_> {
+impl RepositorySearch<'_> {
     /// Returns the query for the repository's term, which no word of a question can match.
     fn scope(&self) -> String {
         format!("'/{}'", self.repository.number)
@@ -94,7 +131,7 @@ impl OwnSearch<'_> {
             prefixes => prefix_forms(prefixes),
         };
         let form_texts: Vec<&str> = forms.iter().map(|form| form.form.as_str()).collect();
-        let sql = "SELECT (SELECT count(*) FROM gatehouse.file_terms t
+        let sql = "SELECT (SELECT count(*) FROM file_terms t
                     WHERE t.terms @@ ($2::text::tsquery && to_tsquery('gatehouse.words', form)))
              FROM unnest($1::text[]) WITH ORDINALITY AS asked (form, place) ORDER BY place";
         let frequencies: Vec<i64> = match form_texts.as_slice() {
@@ -117,7 +154,7 @@ impl OwnSearch<'_> {
         let sql = format!(
             "{} SELECT t.number FROM (
                 SELECT f.number, f.path, f.length, x.terms || ''::tsvector AS terms
-                FROM gatehouse.file_terms x JOIN gatehouse.file f ON f.number = x.file
+                FROM file_terms x JOIN file f ON f.number = x.file
                 WHERE x.terms @@ ($4::text::tsquery && to_tsquery('gatehouse.words', $5)) OFFSET 0
              ) t ORDER BY {} DESC, t.path LIMIT $6",
             forms_cte(),
@@ -140,7 +177,7 @@ impl OwnSearch<'_> {
     async fn by_name(&self) -> Result<BTreeMap<i64, NameMatch>> {
         let name = &self.question.name;
         let Some((from, to)) = name_range(name) else { return Ok(BTreeMap::new()) };
-        let sql = "SELECT file, key FROM gatehouse.file_name
+        let sql = "SELECT file, key FROM file_name
              WHERE repository = $1 AND key >= $2 AND key < $3 ORDER BY key, file LIMIT $4";
         let values: SqlValues<'_> = &[&self.repository.number, &from, &to, &MAX_NAME_ROWS];
         let row = |row: &Row| Ok((column(row, 0)?, column(row, 1)?));
@@ -151,7 +188,6 @@ impl OwnSearch<'_> {
     /// Returns the files with the nearest chunks, ties by number.
     async fn by_vector(&self) -> Result<NearestFiles> {
         let Some(near) = self.near else { return Ok(NearestFiles::default()) };
-        let prefix = repository_prefix(self.repository.number);
         // Groups by key prefix, which contains the file number. OFFSET 0 forces the distances to be computed before
         // the sort, because vectors are long.
         let sql = format!(
@@ -163,32 +199,40 @@ impl OwnSearch<'_> {
             near.distances_or_none()
         );
         let [vector, corpus, model, dimension] = near.values();
-        let length = i32::try_from(item_key(self.repository.number, 0, "").len()).unwrap_or(i32::MAX);
-        let to = after_prefix(&prefix);
-        let values: SqlValues<'_> = &[vector, corpus, model, dimension, &prefix, &to, &length, &self.pool];
+        let (from, to, length) = self.item_range();
+        let values: SqlValues<'_> = &[vector, corpus, model, dimension, &from, &to, &length, &self.pool];
         let mut nearest_files = NearestFiles::default();
         for row in &self.db.rows(&sql, values).await? {
             nearest_files.known = column(row, 1)?;
             let key: String = column(row, 0)?;
             if !column::<bool>(row, 2)? {
-                nearest_files.files.extend(read::file_of(&key));
+                nearest_files.files.extend(file_of_item(&key));
             }
         }
         Ok(nearest_files)
     }
 
+    /// Returns the key range of the repository's items, and the characters of a key that name the file.
+    fn item_range(&self) -> (String, String, i32) {
+        let from = repository_prefix(self.repository.number);
+        let length = item_key(self.repository.number, 0, "").len() as i32;
+        let to = after_prefix(&from);
+        (from, to, length)
+    }
+
+    /// Counts the documents that have chunks without a vector.
     async fn waiting(&self) -> Result<u32> {
-        let number = &self.repository.number;
-        let count_sql =
-            "SELECT count(DISTINCT c.file) FROM gatehouse.file f JOIN gatehouse.chunk c ON c.file = f.number
-             WHERE f.repository = $1";
-        let Some(near) = self.near else { return self.db.count(count_sql, &[number]).await };
-        let [_, corpus, model, dimension] = near.values();
+        let (from, to, length) = self.item_range();
+        let count_sql = "SELECT count(DISTINCT left(i.key, $4)) FROM item i
+             WHERE i.corpus = $1 AND i.key >= $2 AND i.key < $3";
+        let values: SqlValues<'_> = &[&CHUNKS, &from, &to, &length];
+        let Some(near) = self.near else { return self.db.count(count_sql, values).await };
+        let [_, _, model, dimension] = near.values();
         let sql = format!(
-            "{count_sql} AND NOT EXISTS (SELECT 1 FROM gatehouse.item_vector v
-                WHERE v.corpus = $2 AND v.key = c.item AND v.model = $3 AND v.dimension IN (0, $4))"
+            "{count_sql} AND NOT EXISTS (SELECT 1 FROM item_vector v
+                WHERE v.corpus = i.corpus AND v.key = i.key AND v.model = $5 AND v.dimension IN (0, $6))"
         );
-        self.db.count(&sql, &[number, corpus, model, dimension]).await
+        self.db.count(&sql, &[values, &[model, dimension]].concat()).await
     }
 
     /// Returns the similarity of each file and the lines of its nearest chunk.
@@ -202,13 +246,14 @@ impl OwnSearch<'_> {
              FROM unnest($5::bigint[], $6::text[], $7::text[]) AS asked (file, low, high),
                 LATERAL (SELECT near.distance, c.first_line, c.last_line
                     FROM ({} AND v.key >= asked.low AND v.key < asked.high ORDER BY distance, v.key LIMIT 1) near
-                    JOIN gatehouse.chunk c ON c.file = asked.file AND c.item = near.key
+                    JOIN item i ON i.corpus = $2 AND i.key = near.key
+                    JOIN chunk c ON c.file = asked.file AND c.item = i.number
                     ORDER BY c.position LIMIT 1) best",
             near.distances()
         );
         let [vector, corpus, model, dimension] = near.values();
         let nearest_chunk = |row: &Row| {
-            let lines = LineRange { first: count(row, 2)?, last: count(row, 3)? };
+            let lines = LineRange { first: to_count(row, 2)?, last: to_count(row, 3)? };
             Ok((column(row, 0)?, (column::<f64>(row, 1)? as f32, lines)))
         };
         self.db.all(&sql, &[vector, corpus, model, dimension, &files, &from, &to], nearest_chunk).await
@@ -225,9 +270,9 @@ impl OwnSearch<'_> {
             "{} SELECT t.number, t.path, t.tokens, x.abstract, {}
              FROM (
                 SELECT f.number, f.path, f.tokens, f.length, w.terms || ''::tsvector AS terms
-                FROM gatehouse.file f JOIN gatehouse.file_terms w ON w.file = f.number
+                FROM file f JOIN file_terms w ON w.file = f.number
                 WHERE f.number = ANY($4) OFFSET 0
-             ) t JOIN gatehouse.file_text x ON x.file = t.number",
+             ) t JOIN file_text x ON x.file = t.number",
             forms_cte(),
             total_score_sql()
         );
@@ -242,7 +287,7 @@ impl OwnSearch<'_> {
                     bm25: column(row, 4)?,
                     cosine: nearest.map(|(cosine, _)| *cosine),
                 },
-                tokens: count(row, 2)?,
+                tokens: to_count(row, 2)?,
                 best: nearest.map(|(_, lines)| *lines),
                 abstract_text: column(row, 3)?,
             })

@@ -1,11 +1,9 @@
 //! The existing vector column: distances, and the models that could have made it.
 
-use super::{
-    super::super::{
-        error::{Result, column},
-        session::PostgresSession,
-    },
-    layout::TableColumn,
+use super::layout::TableColumn;
+use crate::{
+    postgres::{PostgresSession, column},
+    sql::Result,
 };
 
 #[derive(Debug, Clone)]

@@ -6,14 +6,12 @@ use gatehouse_core::{
 };
 use tokio_postgres::Row;
 
-use super::{
-    super::super::{
-        error::{Result, column, count},
-        session::PostgresSession,
-    },
-    layout::ExistingLayout,
+use super::layout::ExistingLayout;
+use crate::{
+    documents::engine::match_name,
+    postgres::{PostgresSession, column, to_count},
+    sql::Result,
 };
-use crate::documents::engine::match_name;
 
 const MAX_LISTED: i64 = 200_000;
 
@@ -60,7 +58,7 @@ fn repository(row: &Row) -> Result<Repository> {
         created_at: column(row, 5)?,
         updated_at: column(row, 6)?,
         navigation_guide: column(row, 7)?,
-        file_count: count(row, 8)?,
+        file_count: to_count(row, 8)?,
     })
 }
 
@@ -128,7 +126,7 @@ pub(super) async fn counts(db: &PostgresSession, layout: &ExistingLayout) -> Res
         "SELECT (SELECT count(*) FROM repositories), count(content), {missing} FROM repository_files"
     );
     let row = db.one(&sql, &[]).await?;
-    Ok((count(&row, 0)?, count(&row, 1)?, count(&row, 2)?))
+    Ok((to_count(&row, 0)?, to_count(&row, 1)?, to_count(&row, 2)?))
 }
 
 fn without_vector(layout: &ExistingLayout) -> &'static str {

@@ -5,11 +5,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use gatehouse_core::search::{MIN_CANDIDATE_POOL, NameMatch, NameQuery, ScoredCandidate, name::name_key};
 
 use super::{
-    super::super::{
-        error::{Result, column},
-        session::PostgresSession,
-        words::MAX_NAME_ROWS,
-    },
     by_words::{WordSearchResult, counts_from_row},
     layout::ExistingLayout,
     read::RepositoryFacts,
@@ -19,6 +14,8 @@ use crate::{
     documents::engine::{DocumentCandidate, DocumentCandidates, DocumentQuestion},
     embedding::words_only_note,
     engine::name_matches,
+    postgres::{MAX_NAME_ROWS, PostgresSession, column},
+    sql::Result,
 };
 
 /// Characters of a query that can be a name.
