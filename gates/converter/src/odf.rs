@@ -56,7 +56,7 @@ struct OdfReader {
     row_copies: usize,
     /// Empty cells of the open row that no text has followed yet.
     gap: usize,
-    /// Text beside the cells of the open table.
+    /// Text next to the cells of the open table.
     beside: String,
     /// Notes of the paragraph, which follow it, by number.
     notes: Vec<(usize, String)>,

@@ -26,7 +26,7 @@ use tokio::{sync::OnceCell, time::timeout};
 
 use crate::{
     engine::{EmbeddingHealth, QueryVector, StoreHealth},
-    worker::{PassOutcome, Worker, WorkerJob},
+    worker::{Worker, WorkerJob},
 };
 
 /// After this, an answer by words only is better than a late answer.
@@ -151,7 +151,7 @@ impl EmbeddingTask {
     /// Waits until all stored items have vectors. Returns false on failure or timeout, and true without an embedder.
     pub(crate) async fn wait_for_vectors(&self, limit: Duration) -> bool {
         match &self.worker {
-            Some(worker) => worker.wait(limit).await == Some(Ok(PassOutcome::Complete)),
+            Some(worker) => worker.wait(limit).await == Some(Ok(())),
             None => true,
         }
     }
@@ -201,17 +201,14 @@ struct EmbeddingJob {
 
 #[async_trait]
 impl WorkerJob for EmbeddingJob {
-    /// Every change requests a pass, which must not reach a failing model each time.
-    const KEEPS_PAUSE: bool = true;
-
     fn pauses(&self) -> (Duration, Duration) {
         PAUSES
     }
 
-    async fn pass(&self) -> Result<PassOutcome, Fault> {
+    async fn pass(&self) -> Result<(), Fault> {
         // Decides which vectors searches use before the first new one is stored.
         self.searched_model().await;
-        let (mut after, mut first) = (String::new(), Ok(PassOutcome::Complete));
+        let (mut after, mut first) = (String::new(), Ok(()));
         loop {
             let batch = self.store.waiting(&self.model(), &after, BATCH_SIZE).await?;
             let Some(last) = batch.last() else { break };

@@ -4,7 +4,6 @@
 use std::{
     collections::{BTreeMap, HashMap},
     sync::Arc,
-    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -18,7 +17,6 @@ use serde_json::{Map, Value};
 use crate::{
     embedding::{VectorModel, VectorStore},
     wiki::record::{PageOrigin, PageRecord},
-    worker::run_blocking,
 };
 
 #[derive(Debug, Default)]
@@ -42,16 +40,6 @@ pub(crate) trait WritePlan: Send + Sync {
     /// `invalid-arguments` if the file has changed since it was read.
     fn finish(&self) -> Result<(), Fault> {
         Ok(())
-    }
-}
-
-impl dyn WritePlan {
-    pub(crate) async fn run_blocking<T: Send + 'static>(
-        self: &Arc<Self>,
-        step: impl FnOnce(&Self) -> Result<T, Fault> + Send + 'static,
-    ) -> Result<T, Fault> {
-        let plan = Arc::clone(self);
-        run_blocking(move || step(&*plan)).await
     }
 }
 
@@ -111,8 +99,6 @@ pub struct StoreHealth {
     pub repositories: u32,
     /// Bytes of all artifacts.
     pub bytes: u64,
-    /// Number of pages that are not searchable yet, on engines with a separate search index.
-    pub unsearchable: u32,
     /// Number of items without a vector of the requested model.
     pub without_vector: u32,
     /// Reason that the engine cannot store or search vectors.
@@ -251,11 +237,6 @@ pub(crate) trait PageEngine: Send + Sync {
     fn vectors(&self) -> Arc<dyn VectorStore>;
 
     async fn stats(&self) -> Result<EngineStatistics, Fault>;
-
-    /// Waits until search covers every stored page. Returns false on failure or timeout.
-    async fn wait_until_searchable(&self, _limit: Duration) -> bool {
-        true
-    }
 
     async fn close(&self) {}
 

@@ -130,7 +130,7 @@ impl WikiKnowledge {
 
     /// Waits until every stored page has a vector and is searchable. Returns false on failure or timeout.
     pub async fn wait_for_vectors(&self, limit: Duration) -> bool {
-        self.embedding.wait_for_vectors(limit).await && self.engine.wait_until_searchable(limit).await
+        self.embedding.wait_for_vectors(limit).await
     }
 
     /// Closes the graph permanently and checkpoints a database file.

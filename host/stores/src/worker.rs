@@ -20,38 +20,22 @@ use tokio::{
 
 #[async_trait]
 pub(crate) trait WorkerJob: Send + Sync + 'static {
-    /// True if new requests do not shorten the pause after a failure.
-    const KEEPS_PAUSE: bool;
-
     /// Returns the first and the longest pause after a failure.
     fn pauses(&self) -> (Duration, Duration);
 
     /// Processes everything that waits, as far as possible.
-    async fn pass(&self) -> Result<PassOutcome, Fault>;
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum PassOutcome {
-    Complete,
-    /// Another host holds the lock.
-    OtherHost,
-    /// Some work is left, for this reason. The worker retries it later.
-    Incomplete(String),
+    async fn pass(&self) -> Result<(), Fault>;
 }
 
 #[derive(Debug, Clone, Default)]
 struct PassResult {
     number: u64,
-    result: Option<Result<PassOutcome, Fault>>,
+    result: Option<Result<(), Fault>>,
 }
 
 impl PassResult {
     fn failure(&self) -> Option<&str> {
-        match &self.result {
-            Some(Err(fault)) => Some(&fault.message),
-            Some(Ok(PassOutcome::Incomplete(reason))) => Some(reason),
-            _ => None,
-        }
+        Some(&self.result.as_ref()?.as_ref().err()?.message)
     }
 }
 
@@ -90,11 +74,12 @@ impl<W: WorkerJob> Worker<W> {
         number
     }
 
-    /// Requests a pass and waits for its result. `None` if `limit` passes first.
-    pub(crate) async fn wait(&self, limit: Duration) -> Option<Result<PassOutcome, Fault>> {
+    /// Requests a pass and waits for its result. `None` if `limit` passes first. While a failed pass waits to be
+    /// repeated, this is its failure.
+    pub(crate) async fn wait(&self, limit: Duration) -> Option<Result<(), Fault>> {
         let mut finished = self.requests.finished.subscribe();
         let number = self.request_pass();
-        let served = |last: &PassResult| last.number >= number || W::KEEPS_PAUSE && last.failure().is_some();
+        let served = |last: &PassResult| last.number >= number || last.failure().is_some();
         timeout(limit, finished.wait_for(served)).await.ok()?.ok()?.result.clone()
     }
 
@@ -154,17 +139,14 @@ async fn run<W: WorkerJob>(work: Arc<W>, requests: Arc<PassRequests>) {
     loop {
         match pause {
             None => requests.wake.notified().await,
-            Some(pause) if W::KEEPS_PAUSE => sleep(pause).await,
-            Some(pause) => _ = timeout(pause, requests.wake.notified()).await,
+            // Every change requests a pass, which must not reach a failing model each time.
+            Some(pause) => sleep(pause).await,
         }
         let number = requests.requested.load(Ordering::SeqCst);
         let result = work.pass().await;
         pause = match &result {
-            Ok(PassOutcome::Complete) => None,
-            Ok(PassOutcome::OtherHost) => Some(first),
-            Ok(PassOutcome::Incomplete(_)) | Err(_) => {
-                Some(pause.map_or(first, |pause| (pause * 2).min(longest)))
-            }
+            Ok(()) => None,
+            Err(_) => Some(pause.map_or(first, |pause| (pause * 2).min(longest))),
         };
         requests.finished.send_replace(PassResult { number, result: Some(result) });
     }

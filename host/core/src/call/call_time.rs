@@ -1,5 +1,5 @@
 //! The clock of a call, which pauses while the user is asked something and while the task of a server runs, and starts
-//! anew when a server reports progress. Nested calls share it.
+//! again when a server reports progress. Nested calls share it.
 
 use std::{
     sync::{Arc, Mutex},
@@ -96,7 +96,7 @@ impl CallClock {
         lock(&self.pauses).extension
     }
 
-    /// Starts the time anew, as a server that reports progress is alive. Extends it by at most `max` in all.
+    /// Starts the time again, as a server that reports progress is alive. Extends it by at most `max` in all.
     pub(crate) fn record_progress(&self, max: Duration) {
         let mut pauses = lock(&self.pauses);
         let (last, paused) = pauses.last_progress;
@@ -137,7 +137,7 @@ pub(crate) struct PauseGuard {
     kind: PauseKind,
 }
 
-/// Selects the total that a kind of pause counts for, besides the total of all.
+/// Selects the total that a kind of pause counts for, in addition to the total of all.
 type PauseKind = fn(&mut PauseTotals) -> &mut PauseTotal;
 
 impl Drop for PauseGuard {

@@ -48,7 +48,7 @@ pub(super) enum Command {
         /// claude-code
         #[arg(long, value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new())]
         client: Option<String>,
-        /// Tokens that the client sends with each request to its model, besides the tools of Gatehouse
+        /// Tokens that the client sends with each request to its model, in addition to the tools of Gatehouse
         #[arg(long, value_name = "N", default_value_t = 0, requires = "client",
               value_parser = clap::value_parser!(u64).range(..=MAX_HOST_TOKENS))]
         host_tokens: u64,

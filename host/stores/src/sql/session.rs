@@ -62,8 +62,9 @@ impl Session<'_> {
         }
     }
 
-    /// Executes a statement once for each list of values, as [`run_each`](Self::run_each) does, and returns the first
+    /// Executes a statement of PostgreSQL once for each list of values, as [`run_each`](Self::run_each) does, and returns the first
     /// column of each only row.
+    #[cfg(feature = "postgres")]
     pub(crate) async fn value_each<T: FromColumn>(
         self,
         sql: &str,

@@ -30,8 +30,6 @@ pub struct RemoteTimeouts {
     /// Delay after the first failure. Doubles with each failure.
     pub first_pause: Duration,
     pub longest_pause: Duration,
-    /// Time until another host can take over the delivery of pages to Weaviate. Renewed during delivery.
-    pub lease: Duration,
 }
 
 impl Default for RemoteTimeouts {
@@ -42,7 +40,6 @@ impl Default for RemoteTimeouts {
             statement: Duration::from_secs(60),
             first_pause: Duration::from_secs(1),
             longest_pause: Duration::from_secs(30),
-            lease: Duration::from_secs(60),
         }
     }
 }

@@ -1,168 +1,157 @@
-//! Finds candidate pages: by words and by vector in Weaviate, by name in Neo4j.
+//! Finds candidate pages: by words and by name in Neo4j, by vector in Weaviate.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use gatehouse_core::{
     Fault,
     search::{NameMatch, ScoredCandidate, SearchQuery, script::ScriptRun},
 };
-use tokio::task::JoinSet;
 
 use super::{
-    neo4j::{Neo4jClient, State},
-    space,
-    weaviate::{MAIN, SearchFilter, VECTORS, WeaviateClient},
+    ServerPair,
+    neo4j::PageFilter,
+    tokenizer,
+    vectors::{current, recorded_name},
+    weaviate::collection_name,
 };
 use crate::{
-    embedding::VectorModel,
-    engine::{PageCandidates, PageQuestion},
-    weaviate_neo4j::tokenizer,
+    embedding::words_only_note,
+    engine::{PageCandidates, PageQuestion, QueryVector},
     worker::run_blocking,
 };
 
-const MAX_CONCURRENT: usize = 8;
+/// Searches for one question, of which each but the last deletes the vectors of removed pages that it returned.
+const MAX_SEARCHES: u32 = 3;
 
-pub(super) struct WeaviateSearch<'a> {
-    pub(super) neo4j: &'a Arc<Neo4jClient>,
-    pub(super) weaviate: &'a Arc<WeaviateClient>,
-    pub(super) state: &'a State,
-    pub(super) model: Option<&'a VectorModel>,
-}
-
-/// A word of the question and its search terms.
+/// A word of the question and the index query that finds it.
 struct SearchWord {
     text: String,
-    terms: Vec<String>,
-    /// True if a page must contain all terms, not just one.
-    all: bool,
+    query: String,
 }
 
-impl WeaviateSearch<'_> {
-    pub(super) async fn candidates(&self, question: &PageQuestion) -> Result<PageCandidates, Fault> {
-        let (words, terms) = query_words(question.query.clone()).await?;
-        let notes = match self.state.waiting {
-            0 => Vec::new(),
-            1 => {
-                vec!["1 changed page is not in Weaviate yet; results may not reflect the change.".to_owned()]
-            }
-            n => vec![format!(
-                "{n} changed pages are not in Weaviate yet; results may not reflect the changes."
-            )],
-        };
-        Ok(PageCandidates {
-            scored: match self.search_filter(question).await? {
-                Some(narrowed) => self.score_candidates(question, &terms, &narrowed).await?,
-                None => Vec::new(),
-            },
-            unmatched_terms: self.unmatched(words).await?,
-            without_vector: match self.model {
-                Some(model) => self.neo4j.without_vector(model).await? as usize,
-                None => 0,
-            },
-            notes,
-        })
-    }
+/// Pages near to a question, by key.
+#[derive(Default)]
+struct NearPages {
+    cosines: BTreeMap<String, f32>,
+    without_vector: usize,
+    /// Collection that has the vectors. `None` if there are none.
+    collection: Option<String>,
+    notes: Vec<String>,
+}
 
-    /// Returns the filters. `None` if no page can pass them.
-    async fn search_filter(&self, question: &PageQuestion) -> Result<Option<SearchFilter>, Fault> {
-        let mut narrowed = SearchFilter { types: question.types.clone(), ..SearchFilter::default() };
-        if !question.domains.is_empty() {
-            narrowed.domains = self.neo4j.domains(Some(question.domains.clone())).await?;
-            if narrowed.domains.is_empty() {
-                return Ok(None);
-            }
-        }
-        Ok(Some(narrowed))
-    }
-
-    /// Finds the best pages by words, vector and name. Pages found in only one way are looked up in the others for a
-    /// complete score.
-    async fn score_candidates(
+impl ServerPair {
+    pub(super) async fn candidates(
         &self,
+        graph: &str,
         question: &PageQuestion,
-        terms: &[String],
-        narrowed: &SearchFilter,
-    ) -> Result<Vec<ScoredCandidate<String>>, Fault> {
-        let pool = question.pool();
-        let (by_words, by_vector, by_name) = tokio::try_join!(
-            self.by_words(terms, narrowed, pool),
-            self.by_vector(question, narrowed, pool),
-            self.neo4j.name_matches(question),
+    ) -> Result<PageCandidates, Fault> {
+        self.neo4j.check_schema().await?;
+        let (words, terms) = query_words(question.query.clone()).await?;
+        let (filter, pool) = (PageFilter::of(question), question.pool());
+        let (mut by_words, by_name, mut near, unmatched) = tokio::try_join!(
+            self.neo4j.by_words(&terms, &filter, pool),
+            self.neo4j.name_matches(question, &filter),
+            self.near_pages(graph, question.vector.as_ref(), &filter, pool),
+            self.neo4j.unmatched(words.into_iter().map(|word| (word.text, word.query)).collect()),
         )?;
-        let (mut by_words, mut by_vector): (BTreeMap<_, _>, BTreeMap<_, _>) =
-            (by_words.into_iter().collect(), by_vector.into_iter().collect());
         let keys: BTreeSet<String> =
-            by_words.keys().chain(by_vector.keys()).chain(by_name.keys()).cloned().collect();
-        let without = |scores: &BTreeMap<String, f64>| {
-            let keys: Vec<String> = keys.iter().filter(|key| !scores.contains_key(*key)).cloned().collect();
-            SearchFilter { keys, ..SearchFilter::default() }
+            by_words.keys().chain(near.cosines.keys()).chain(by_name.keys()).cloned().collect();
+        let unknown = |is_known: &dyn Fn(&String) -> bool| -> Vec<String> {
+            keys.iter().filter(|key| !is_known(key)).cloned().collect()
         };
-        let (no_words, no_vector) = (without(&by_words), without(&by_vector));
-        let (words, vector) = tokio::try_join!(
-            self.by_words(if no_words.keys.is_empty() { &[] } else { terms }, &no_words, no_words.keys.len()),
-            self.by_vector(question, &no_vector, no_vector.keys.len()),
-        )?;
-        by_words.extend(words);
-        by_vector.extend(vector);
+        let no_words = unknown(&|key| by_words.contains_key(key));
+        let no_vector = unknown(&|key| near.cosines.contains_key(key));
+        let (limit, no_words) = (no_words.len(), PageFilter::keys(no_words));
+        let (more_words, more_cosines) = tokio::join!(
+            self.neo4j.by_words(&terms, &no_words, limit),
+            self.cosines(near.collection.as_deref(), question.vector.as_ref(), &no_vector),
+        );
+        by_words.extend(more_words?);
+        near.add(more_cosines);
         let scored = |key: String| ScoredCandidate {
             name: by_name.get(&key).copied().unwrap_or(NameMatch::No),
             bm25: by_words.get(&key).copied().unwrap_or_default(),
-            cosine: by_vector.get(&key).map(|cosine| *cosine as f32),
+            cosine: near.cosines.get(&key).copied(),
             key,
         };
-        Ok(keys.into_iter().map(scored).collect())
+        Ok(PageCandidates {
+            scored: keys.into_iter().map(scored).collect(),
+            unmatched_terms: unmatched,
+            without_vector: near.without_vector,
+            notes: near.notes,
+        })
     }
 
-    async fn by_words(
+    /// Returns the nearest pages that pass the filter. If Weaviate fails, returns a note instead.
+    async fn near_pages(
         &self,
-        terms: &[String],
-        narrowed: &SearchFilter,
+        graph: &str,
+        vector: Option<&QueryVector>,
+        filter: &PageFilter,
         limit: usize,
-    ) -> Result<Vec<(String, f64)>, Fault> {
-        if terms.is_empty() {
-            return Ok(Vec::new());
+    ) -> Result<NearPages, Fault> {
+        let mut near = NearPages::default();
+        let Some(QueryVector { model, values }) = vector else { return Ok(near) };
+        let among = if filter.is_empty() { None } else { Some(self.neo4j.keys(filter).await?) };
+        let collection = match self.collection(graph, model, Some(values.len())).await {
+            Ok(collection) => collection,
+            Err(fault) => {
+                near.add(Err(fault));
+                return Ok(near);
+            }
+        };
+        let recorded = recorded_name(model, collection.as_ref());
+        near.without_vector = self.neo4j.count_waiting(&recorded).await? as usize;
+        if collection.is_some() {
+            let name = collection_name(graph, model);
+            near.add(self.nearest(&name, values, among.as_deref(), limit).await);
+            near.collection = Some(name);
         }
-        self.weaviate.by_words(MAIN, terms, narrowed, limit).await
+        Ok(near)
     }
 
-    async fn by_vector(
+    /// Returns the cosines of these pages, without those that have no current vector.
+    async fn cosines(
         &self,
-        question: &PageQuestion,
-        narrowed: &SearchFilter,
-        limit: usize,
-    ) -> Result<Vec<(String, f64)>, Fault> {
-        match &question.vector {
-            Some(vector) if limit > 0 && self.model.and_then(space) == self.state.space => {
-                self.weaviate.by_vector(VECTORS, &vector.values, narrowed, limit).await
+        collection: Option<&str>,
+        vector: Option<&QueryVector>,
+        keys: &[String],
+    ) -> Result<Vec<(String, f32)>, Fault> {
+        match (collection, vector) {
+            (Some(collection), Some(vector)) if !keys.is_empty() => {
+                self.nearest(collection, &vector.values, Some(keys), keys.len()).await
             }
             _ => Ok(Vec::new()),
         }
     }
 
-    async fn unmatched(&self, words: Vec<SearchWord>) -> Result<Vec<String>, Fault> {
-        let mut unmatched = BTreeMap::new();
-        let mut tasks = JoinSet::new();
-        let mut words = words.into_iter().enumerate();
+    async fn nearest(
+        &self,
+        collection: &str,
+        vector: &[f32],
+        among: Option<&[String]>,
+        limit: usize,
+    ) -> Result<Vec<(String, f32)>, Fault> {
+        let mut searches = 1;
         loop {
-            let next = if tasks.len() < MAX_CONCURRENT { words.next() } else { None };
-            if let Some((place, SearchWord { text, terms, all })) = next {
-                let weaviate = Arc::clone(self.weaviate);
-                tasks.spawn(async move {
-                    let holds = !terms.is_empty() && weaviate.contains_words(MAIN, &terms, all).await?;
-                    Ok((!holds).then_some((place, text)))
-                });
-                continue;
+            let matches = self.weaviate.nearest(collection, vector, among, limit).await?;
+            let (current, removed) = current(&self.neo4j, matches).await?;
+            if removed.is_empty() || searches == MAX_SEARCHES {
+                return Ok(current);
             }
-            match tasks.join_next().await {
-                None => return Ok(unmatched.into_values().collect()),
-                Some(Ok(answer)) => unmatched.extend(answer?),
-                Some(Err(_)) => {
-                    return Err(Fault::internal("the task that queries Weaviate failed"));
-                }
-            }
+            // Vectors of removed pages took the places of others.
+            self.weaviate.remove(collection, &removed).await?;
+            searches += 1;
+        }
+    }
+}
+
+impl NearPages {
+    fn add(&mut self, cosines: Result<Vec<(String, f32)>, Fault>) {
+        match cosines {
+            Ok(cosines) => self.cosines.extend(cosines),
+            Err(fault) if self.notes.is_empty() => self.notes.push(words_only_note(&fault.message)),
+            Err(_) => {}
         }
     }
 }
@@ -173,18 +162,19 @@ async fn query_words(query: SearchQuery) -> Result<(Vec<SearchWord>, Vec<String>
         let SearchQuery { words, joined, stretches } = query;
         let mut cut = tokenizer::tokenize(&[words.as_slice(), joined.as_slice()].concat())
             .map_err(|error| Fault::internal(format!("cannot tokenize the question: {error}")))?;
-        let joined = cut.split_off(words.len());
-        let words = words.into_iter().zip(cut).map(|(text, terms)| SearchWord { text, terms, all: false });
-        let stretches = stretches.into_iter().map(|ScriptRun { text, pieces, any, .. }| SearchWord {
-            text,
-            terms: pieces,
-            all: !any,
-        });
-        let words: Vec<SearchWord> = words.chain(stretches).collect();
-        let mut seen = BTreeSet::new();
-        let terms = words.iter().flat_map(|word| &word.terms).chain(joined.iter().flatten());
-        let terms = terms.filter(|term| seen.insert((*term).clone())).cloned().collect();
-        Ok((words, terms))
+        let mut terms: BTreeSet<String> = cut.split_off(words.len()).into_iter().flatten().collect();
+        let mut found_by = Vec::new();
+        for (text, own) in words.into_iter().zip(cut) {
+            found_by.push(SearchWord { text, query: own.join(" ") });
+            terms.extend(own);
+        }
+        for ScriptRun { text, pieces, any, .. } in stretches {
+            let required = if any { "" } else { "+" };
+            let query: Vec<String> = pieces.iter().map(|piece| format!("{required}{piece}")).collect();
+            found_by.push(SearchWord { text, query: query.join(" ") });
+            terms.extend(pieces);
+        }
+        Ok((found_by, terms.into_iter().collect()))
     };
     run_blocking(work).await
 }

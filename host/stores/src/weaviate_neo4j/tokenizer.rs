@@ -1,8 +1,11 @@
-//! Tokenizes texts for Weaviate, which neither stems words nor splits scripts without spaces. SQLite does it exactly as
-//! for its own indexes.
+//! Tokenizes texts for the full-text index of Neo4j, so that the same words find the same pages as on SQLite, which does
+//! it here exactly as for its own indexes.
 
 use gatehouse_core::search::script;
 use rusqlite::Connection;
+
+/// Characters of a word. Lucene refuses terms of more than 32,766 bytes.
+const MAX_WORD: usize = 64;
 
 /// Returns the words of each text, in order. Takes a few hundred microseconds or more.
 pub(super) fn tokenize<T: AsRef<str>>(texts: &[T]) -> Result<Vec<Vec<String>>, rusqlite::Error> {
@@ -19,7 +22,8 @@ pub(super) fn tokenize<T: AsRef<str>>(texts: &[T]) -> Result<Vec<Vec<String>>, r
     let mut words = db.prepare("SELECT doc, term FROM word ORDER BY doc, offset")?;
     let mut rows = words.query([])?;
     while let Some(row) = rows.next()? {
-        let (number, word): (i64, String) = (row.get(0)?, row.get(1)?);
+        let (number, mut word): (i64, String) = (row.get(0)?, row.get(1)?);
+        word.truncate(word.char_indices().nth(MAX_WORD).map_or(word.len(), |(end, _)| end));
         if let Some(list) = usize::try_from(number).ok().and_then(|number| cut.get_mut(number))
             && !script::has_other(&word)
         {
@@ -30,7 +34,7 @@ pub(super) fn tokenize<T: AsRef<str>>(texts: &[T]) -> Result<Vec<Vec<String>>, r
 }
 
 /// Returns the n-grams of non-Latin scripts in the texts, and their prefixes, because a question may be shorter than an
-/// n-gram and Weaviate matches whole words only.
+/// n-gram and an index query matches whole words only.
 pub(super) fn pieces(texts: &[&str]) -> String {
     let mut prefixes: Vec<String> = Vec::new();
     for piece in

@@ -11,21 +11,20 @@ answers.version = (await client.misc.metaGetter().do()).version;
 answers.classes = (await client.schema.getter().do()).classes.map((one) => one.class);
 
 // What the engine made.
-const ours = "KGWikiPages";
+const ours = answers.classes[0];
 answers.vectorizer = (await client.schema.classGetter().withClassName(ours).do()).vectorizer;
 const count = await client.graphql.aggregate().withClassName(ours).withFields("meta { count }").do();
 answers.count = count.data.Aggregate[ours][0].meta.count;
 const found = await client.graphql
   .get()
   .withClassName(ours)
-  .withFields("page_id page_type _additional { id score }")
-  .withBm25({ query: "dough", properties: ["title_words", "overview_words^3", "content_words"] })
-  .withWhere({ operator: "Equal", path: ["page_type"], valueText: "Heuristic" })
+  .withFields("key version _additional { id }")
+  .withWhere({ operator: "Equal", path: ["key"], valueText: "Heuristic/Acme Rest Tip" })
   .withLimit(3)
   .do();
-answers.found = found.data.Get[ours].map((one) => [one.page_id, Number(one._additional.score) > 0]);
+answers.found = found.data.Get[ours].map((one) => one.key);
 const id = found.data.Get[ours][0]._additional.id;
-answers.object = (await client.data.getterById().withClassName(ours).withId(id).do()).properties.page_id;
+answers.object = (await client.data.getterById().withClassName(ours).withId(id).do()).properties.key;
 
 // What the client makes.
 const properties = [{ name: "title", dataType: ["text"] }];
@@ -53,13 +52,17 @@ const near = await client.graphql
   .do();
 answers.near = near.data.Get.Fruit.map((one) => [one.title, Math.round(one._additional.distance * 100) / 100]);
 const odd = 'a "quote" \\ {brace}: [x]';
-const quoted = await client.graphql.get().withClassName("Fruit").withFields("title").withBm25({ query: odd }).do();
+const equal = { operator: "Equal", path: ["title"], valueText: odd };
+const quoted = await client.graphql.get().withClassName("Fruit").withFields("title").withWhere(equal).do();
 answers.quoted = quoted.data.Get.Fruit.length;
 const refused = client.graphql.get().withClassName("Fruit").withFields("colour").do();
 answers.refused = await refused.then(() => "nothing", (error) => error.message.split(": {")[0]);
 await client.data.deleter().withClassName("Fruit").withId(fruit(1).id).do();
 const left = await client.graphql.aggregate().withClassName("Fruit").withFields("meta { count }").do();
 answers.left = left.data.Aggregate.Fruit[0].meta.count;
+const plum = { operator: "ContainsAny", path: ["title"], valueTextArray: ["plum"] };
+const deleted = await client.batch.objectsBatchDeleter().withClassName("Fruit").withWhere(plum).do();
+answers.deleted = deleted.results.successful;
 await client.schema.classDeleter().withClassName("Fruit").do();
 answers.after = (await client.schema.getter().do()).classes.map((one) => one.class);
 

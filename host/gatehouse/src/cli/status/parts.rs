@@ -62,20 +62,12 @@ impl StatusPart {
     }
 
     pub(super) fn knowledge(health: Result<StoreHealth, Fault>) -> Self {
-        Self::new(
-            health,
-            "down",
-            |StoreHealth { engine, address, items, unsearchable, embedding, .. }| {
-                let mut text = format!("{engine}: {items} pages in {address}");
-                if unsearchable > 0 {
-                    text += &format!("{INDENT}{unsearchable} of them are not searchable yet");
-                }
-                let (meaning, vectors) = vectors(embedding, "page");
-                let report = json!({"engine": engine, "address": address, "pages": items, "waiting": unsearchable,
-                                "meaning": meaning});
-                (report, text + &vectors)
-            },
-        )
+        Self::new(health, "down", |StoreHealth { engine, address, items, embedding, .. }| {
+            let text = format!("{engine}: {items} pages in {address}");
+            let (meaning, vectors) = vectors(embedding, "page");
+            let report = json!({"engine": engine, "address": address, "pages": items, "meaning": meaning});
+            (report, text + &vectors)
+        })
     }
 
     pub(super) fn documents(health: Result<StoreHealth, Fault>) -> Self {

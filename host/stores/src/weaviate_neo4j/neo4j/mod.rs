@@ -3,12 +3,12 @@
 //! Connections are opened on demand and pooled, and every statement has a timeout. Work runs in a detached task, so
 //! that a dropped caller cannot interrupt it between the page and its file.
 
-mod outbox;
 mod read;
 mod rows;
 mod schema;
 mod transaction;
 mod vectors;
+mod words;
 mod write;
 
 use std::{
@@ -20,9 +20,9 @@ use gatehouse_core::{Fault, http::Redactor, lock};
 use gatehouse_net::{install_crypto, plain_cause};
 use neo4rs::{ConfigBuilder, Graph, Neo4jErrorKind, Row};
 
-pub(super) use outbox::{PendingPage, State};
 pub(super) use schema::SCHEMA;
 use transaction::{CypherStatement, Neo4jTransaction, cypher};
+pub(super) use words::PageFilter;
 
 use super::config::{RemoteTimeouts, WeaviateNeo4jConfig};
 use crate::{

@@ -12,7 +12,9 @@ use gatehouse_core::{
 };
 use neo4rs::Row;
 
-use super::{CypherStatement, Neo4jClient, Neo4jError, Neo4jTransaction, cypher, rows};
+use super::{
+    CypherStatement, Neo4jClient, Neo4jError, Neo4jTransaction, PageFilter, cypher, rows, words::filtered,
+};
 use crate::{
     engine::{PageHead, PageQuestion, PageScope, name_matches, statistics_of},
     wiki::record::PageRecord,
@@ -26,9 +28,9 @@ macro_rules! named_by {
             $name,
             " >= $from AND p.",
             $name,
-            " < $to AND ($any_type OR p.type IN $types)
-               AND ($any_domain OR EXISTS { MATCH (p)-[:IN_DOMAIN]->(d:WikiDomain) WHERE d.key IN $domains })
-             RETURN p.key AS key, p.",
+            " < $to AND ",
+            filtered!(),
+            " RETURN p.key AS key, p.",
             $name,
             " AS name ORDER BY name, key LIMIT $limit"
         )
@@ -95,25 +97,19 @@ impl Neo4jClient {
     pub(crate) async fn name_matches(
         self: &Arc<Self>,
         question: &PageQuestion,
+        filter: &PageFilter,
     ) -> Result<BTreeMap<String, NameMatch>, Fault> {
         let Some((from, to)) = question.name.range().map(|(from, to)| (rows::truncate_for_index(from), to))
         else {
             return Ok(BTreeMap::new());
         };
-        let types: Vec<String> = question.types.iter().map(|kind| kind.as_str().to_owned()).collect();
-        let domains: Vec<String> =
-            question.domains.iter().map(|domain| rows::truncate_for_index(domain)).collect();
-        let name = question.name.clone();
+        let (name, filter) = (question.name.clone(), filter.clone());
         self.reading(move |mut transaction| async move {
             let mut candidates = Vec::new();
             for statement in [named_by!("name_title"), named_by!("name_id"), named_by!("name_stem")] {
                 let statement =
                     cypher(statement).with_param("from", from.clone()).with_param("to", to.clone());
-                let statement =
-                    statement.with_param("any_type", types.is_empty()).with_param("types", types.clone());
-                let statement = statement
-                    .with_param("any_domain", domains.is_empty())
-                    .with_param("domains", domains.clone());
+                let statement = filter.clone().into_params(statement);
                 for row in
                     transaction.rows(statement.with_param("limit", MIN_CANDIDATE_POOL as i64 + 1)).await?
                 {

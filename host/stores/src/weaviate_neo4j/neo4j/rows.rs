@@ -8,7 +8,7 @@ use gatehouse_core::{
 };
 use neo4rs::{BoltType, Row};
 
-use super::Neo4jError;
+use super::{Neo4jError, words::page_terms};
 use crate::{
     engine::PageHead,
     wiki::{
@@ -32,7 +32,16 @@ pub(super) fn key(id: &str) -> String {
     truncate_for_index(&ids::key(id))
 }
 
-pub(super) fn properties(record: &PageRecord) -> Result<Parameters, Neo4jError> {
+/// Returns the row that stores a page, and its size in bytes. Blocks, because it runs the tokenizer.
+pub(super) fn page(record: &PageRecord) -> Result<(usize, Parameters), Neo4jError> {
+    let words = page_terms(record)?;
+    let weight = record.content.len() + record.overview.len() + words.len();
+    let mut set = properties(record)?;
+    set.extend([("words", words.into()), ("version", record.version_to_embed().into())]);
+    Ok((weight, HashMap::from([("key", key(&record.id).into()), ("set", BoltType::from(set))])))
+}
+
+fn properties(record: &PageRecord) -> Result<Parameters, Neo4jError> {
     let sources = serde_json::to_string(&record.sources).map_err(Neo4jError::invalid)?;
     let origin = record.origin.as_ref();
     Ok(HashMap::from([

@@ -4,8 +4,7 @@
 //! (:WikiPage {key, id, title, …})-[:LINKS {edge, target, position, kept, inverse}]->(:WikiPage)
 //!                                -[:LINKS {…}]->(:WikiMissing {key})     a target that does not exist
 //!                                -[:IN_DOMAIN]->(:WikiDomain {key})
-//! (:WikiItem {id, corpus, key, version})-[:VECTOR]->(:WikiVector {id, model, dimension, space, numbers})
-//! (:WikiWaiting {key, text, turn})   a page to deliver to Weaviate; if `text` is true, only its vector
+//! (:WikiModel {name, used})       a model with vectors in Weaviate
 //! (:WikiState {name, schema, …})  one node
 //! ```
 
@@ -13,7 +12,7 @@ use std::sync::Arc;
 
 use gatehouse_core::Fault;
 
-use super::{CypherStatement, Neo4jClient, Neo4jError, cypher};
+use super::{CypherStatement, Neo4jClient, Neo4jError, cypher, words::WORD_INDEX};
 
 pub(crate) const SCHEMA: i64 = FIRST_VERSION - 1 + STEPS.len() as i64;
 
@@ -27,17 +26,20 @@ const STEPS: [&[&str]; 1] = [&[
     "CREATE CONSTRAINT wiki_page_key IF NOT EXISTS FOR (p:WikiPage) REQUIRE p.key IS UNIQUE",
     "CREATE CONSTRAINT wiki_missing_key IF NOT EXISTS FOR (m:WikiMissing) REQUIRE m.key IS UNIQUE",
     "CREATE CONSTRAINT wiki_domain_key IF NOT EXISTS FOR (d:WikiDomain) REQUIRE d.key IS UNIQUE",
-    "CREATE CONSTRAINT wiki_waiting_key IF NOT EXISTS FOR (w:WikiWaiting) REQUIRE w.key IS UNIQUE",
+    "CREATE CONSTRAINT wiki_model_name IF NOT EXISTS FOR (m:WikiModel) REQUIRE m.name IS UNIQUE",
     "CREATE CONSTRAINT wiki_state_name IF NOT EXISTS FOR (s:WikiState) REQUIRE s.name IS UNIQUE",
     "CREATE INDEX wiki_page_title IF NOT EXISTS FOR (p:WikiPage) ON (p.title_key)",
     "CREATE INDEX wiki_page_name IF NOT EXISTS FOR (p:WikiPage) ON (p.name_title)",
     "CREATE INDEX wiki_page_name_id IF NOT EXISTS FOR (p:WikiPage) ON (p.name_id)",
     "CREATE INDEX wiki_page_name_stem IF NOT EXISTS FOR (p:WikiPage) ON (p.name_stem)",
-    "CREATE CONSTRAINT wiki_vector_id IF NOT EXISTS FOR (v:WikiVector) REQUIRE v.id IS UNIQUE",
     "CREATE INDEX wiki_page_root IF NOT EXISTS FOR (p:WikiPage) ON (p.root)",
-    "CREATE CONSTRAINT wiki_item_id IF NOT EXISTS FOR (i:WikiItem) REQUIRE i.id IS UNIQUE",
-    "CREATE INDEX wiki_vector_space IF NOT EXISTS FOR (v:WikiVector) ON (v.space)",
+    CREATE_WORD_INDEX,
 ]];
+
+/// ArcadeDB has no such statement. There, the index must exist already.
+const CREATE_WORD_INDEX: &str =
+    "CREATE FULLTEXT INDEX `WikiPage[words]` IF NOT EXISTS FOR (p:WikiPage) ON EACH [p.words]
+     OPTIONS {indexConfig: {`fulltext.analyzer`: 'whitespace'}}";
 
 impl Neo4jClient {
     /// Applies missing migration steps, once per process.
@@ -46,6 +48,9 @@ impl Neo4jClient {
             let version = self.schema().await?.unwrap_or(0);
             for (step, statements) in (FIRST_VERSION..).zip(STEPS).filter(|(step, _)| *step > version) {
                 for statement in statements {
+                    if *statement == CREATE_WORD_INDEX && self.has_word_index().await {
+                        continue;
+                    }
                     self.run_in_own_transaction(cypher(statement))
                         .await
                         .map_err(|error| self.fault(error))?;
@@ -61,6 +66,12 @@ impl Neo4jClient {
             Ok::<(), Fault>(())
         });
         preparation.await.copied()
+    }
+
+    async fn has_word_index(self: &Arc<Self>) -> bool {
+        let statement =
+            "CALL db.index.fulltext.queryNodes($index, 'gatehouse') YIELD node RETURN count(node) AS n";
+        self.count(cypher(statement).with_param("index", WORD_INDEX)).await.is_ok()
     }
 
     async fn run_in_own_transaction(&self, statement: CypherStatement) -> Result<(), Neo4jError> {

@@ -1,7 +1,7 @@
-//! Writes pages. One transaction contains all changes of a call and queues them for Weaviate.
+//! Writes pages. One transaction contains all changes of a call .
 
 use std::{
-    collections::{BTreeSet, HashMap, HashSet},
+    collections::{BTreeSet, HashSet},
     sync::Arc,
 };
 
@@ -12,31 +12,34 @@ use super::{Neo4jClient, Neo4jError, Neo4jTransaction, cypher, rows, transaction
 use crate::{
     engine::{PageWrites, WriteOutcome, WritePlan},
     wiki::record::PageRecord,
-    worker::run_detached,
+    worker::{run_blocking, run_detached},
 };
 
 impl Neo4jClient {
-    /// Applies a plan if it is still valid; returns a conflict otherwise.
-    pub(crate) async fn apply(self: &Arc<Self>, plan: Arc<dyn WritePlan>) -> Result<WriteOutcome, Fault> {
+    /// Applies a plan if it is still valid; returns a conflict otherwise. Also returns the keys of removed pages.
+    pub(crate) async fn apply(
+        self: &Arc<Self>,
+        plan: Arc<dyn WritePlan>,
+    ) -> Result<(WriteOutcome, Vec<String>), Fault> {
         let me = Arc::clone(self);
         run_detached(async move {
             me.prepare().await?;
             let _one = me.writing.lock().await;
             let mut transaction = me.begin().await?;
-            match transaction.apply(&plan).await {
-                Ok(true) => {}
-                Ok(false) => {
+            let removed = match transaction.apply(&plan).await {
+                Ok(Some(removed)) => removed,
+                Ok(None) => {
                     transaction.rollback().await;
-                    return Ok(WriteOutcome::Conflict);
+                    return Ok((WriteOutcome::Conflict, Vec::new()));
                 }
-                Err(error) if error.is_conflict() => return Ok(WriteOutcome::Conflict),
+                Err(error) if error.is_conflict() => return Ok((WriteOutcome::Conflict, Vec::new())),
                 Err(error) => return Err(me.fault(error)),
-            }
+            };
             match transaction.commit().await {
-                Ok(()) => Ok(WriteOutcome::Done),
-                Err(error) if error.is_conflict() => Ok(WriteOutcome::Conflict),
+                Ok(()) => Ok((WriteOutcome::Done, removed)),
+                Err(error) if error.is_conflict() => Ok((WriteOutcome::Conflict, Vec::new())),
                 // The commit can have succeeded even if its confirmation was lost.
-                Err(error) => Ok(WriteOutcome::Unknown(me.fault(error))),
+                Err(error) => Ok((WriteOutcome::Unknown(me.fault(error)), Vec::new())),
             }
         })
         .await
@@ -44,19 +47,25 @@ impl Neo4jClient {
 }
 
 impl Neo4jTransaction {
-    async fn apply(&mut self, plan: &Arc<dyn WritePlan>) -> Result<bool, Neo4jError> {
+    /// Returns the keys of removed pages. `None` if the plan must not be applied.
+    async fn apply(&mut self, plan: &Arc<dyn WritePlan>) -> Result<Option<Vec<String>>, Neo4jError> {
         self.lock().await?;
-        let scope = plan.run_blocking(|plan| plan.scope()).await?;
+        let own = Arc::clone(plan);
+        let scope = run_blocking(move || own.scope()).await?;
         let heads = self.heads(&scope).await?;
         let existing_keys: HashSet<String> = heads.iter().map(|page| rows::key(&page.id)).collect();
-        let writes = plan.run_blocking(move |plan| plan.writes(&heads)).await?;
-        let Some(PageWrites { remove, put }) = writes else { return Ok(false) };
-        self.remove(remove.iter().map(|id| rows::key(id)).collect()).await?;
-        let keys = put.iter().map(|page| rows::key(&page.id));
-        let added = keys.filter(|key| !existing_keys.contains(key)).collect();
-        self.put(put.iter().collect(), added).await?;
-        plan.run_blocking(|plan| plan.finish()).await?;
-        Ok(true)
+        let own = Arc::clone(plan);
+        let writes = run_blocking(move || own.writes(&heads)).await?;
+        let Some(PageWrites { remove, put }) = writes else { return Ok(None) };
+        let mut removed: Vec<String> = remove.iter().map(|id| rows::key(id)).collect();
+        self.remove(removed.clone()).await?;
+        let keys: HashSet<String> = put.iter().map(|page| rows::key(&page.id)).collect();
+        removed.retain(|key| !keys.contains(key));
+        let added = keys.into_iter().filter(|key| !existing_keys.contains(key)).collect();
+        self.put(put, added).await?;
+        let own = Arc::clone(plan);
+        run_blocking(move || own.finish()).await?;
+        Ok(Some(removed))
     }
 
     /// Acquires the lock that serializes writers across hosts.
@@ -66,19 +75,21 @@ impl Neo4jTransaction {
 
     /// Writes pages with their links and domains. `added` contains the keys of new pages, to which waiting links are
     /// redirected.
-    async fn put(&mut self, records: Vec<&PageRecord>, added: Vec<String>) -> Result<(), Neo4jError> {
+    async fn put(&mut self, records: Vec<PageRecord>, added: Vec<String>) -> Result<(), Neo4jError> {
         if records.is_empty() {
             return Ok(());
         }
         let keys: Vec<String> = records.iter().map(|record| rows::key(&record.id)).collect();
-        let mut pages = Vec::with_capacity(records.len());
-        for record in &records {
-            let set = BoltType::from(rows::properties(record)?);
-            let row = HashMap::from([("key", rows::key(&record.id).into()), ("set", set)]);
-            pages.push((record.content.len() + record.overview.len(), row));
-        }
-        let statement = "UNWIND $rows AS row MERGE (p:WikiPage {key: row.key}) SET p = row.set";
-        self.run_batched(pages, statement).await?;
+        let (records, pages) = run_blocking(move || {
+            let pages: Result<Vec<_>, Neo4jError> = records.iter().map(rows::page).collect();
+            Ok((records, pages))
+        })
+        .await?;
+        // A page keeps its vectors if the text to embed is the same.
+        let statement = "UNWIND $rows AS row MERGE (p:WikiPage {key: row.key})
+             WITH p, row, CASE WHEN p.version = row.set.version THEN p.models END AS models
+             SET p = row.set SET p.models = models";
+        self.run_batched(pages?, statement).await?;
         for statement in [
             "MATCH (p:WikiPage)-[l:LINKS]->() WHERE p.key IN $keys DELETE l",
             "MATCH (p:WikiPage)-[i:IN_DOMAIN]->() WHERE p.key IN $keys DELETE i",
@@ -91,20 +102,11 @@ impl Neo4jTransaction {
         let statement = "UNWIND $rows AS row MATCH (p:WikiPage {key: row.page})
              MERGE (d:WikiDomain {key: row.domain}) CREATE (p)-[:IN_DOMAIN]->(d)";
         self.run_batched(unweighted_rows(domains), statement).await?;
-        self.sweep().await?;
-        let items = records.iter().map(|record| (rows::key(&record.id), record.version_to_embed()));
-        self.put_items(items.collect()).await?;
-        self.mark_waiting(keys).await
-    }
-
-    async fn mark_waiting(&mut self, keys: Vec<String>) -> Result<(), Neo4jError> {
-        let statement =
-            "UNWIND $keys AS key MERGE (w:WikiWaiting {key: key}) SET w.text = false, w.turn = randomUUID()";
-        self.run(cypher(statement).with_param("keys", keys)).await
+        self.sweep().await
     }
 
     /// Creates the declared links. A link to a missing page points to a placeholder node.
-    async fn link(&mut self, records: &[&PageRecord]) -> Result<(), Neo4jError> {
+    async fn link(&mut self, records: &[PageRecord]) -> Result<(), Neo4jError> {
         let links: Vec<_> = records.iter().flat_map(|record| rows::links(record)).collect();
         let targets: BTreeSet<String> =
             records.iter().flat_map(|record| &record.links).map(|link| rows::key(&link.target)).collect();
@@ -152,8 +154,6 @@ impl Neo4jTransaction {
         ] {
             self.run(cypher(statement).with_param("keys", keys.clone())).await?;
         }
-        self.remove_items(&keys).await?;
-        self.mark_waiting(keys).await?;
         self.sweep().await
     }
 

@@ -1,17 +1,17 @@
-//! Weaviate client over REST and GraphQL. All data in Weaviate can be rebuilt from Neo4j.
+//! Weaviate client over REST and GraphQL. All data in Weaviate can be made again.
 //!
 //! A response with unexpected content is a fault, regardless of its status.
 
 mod collection;
-mod find;
 mod graphql;
+mod objects;
 
-use gatehouse_core::{Fault, names::quoted};
+use gatehouse_core::Fault;
 use gatehouse_net::{Method, StatusCode};
 use serde_json::Value;
 
-pub(super) use collection::{CollectionState, MAIN, PageObject, VECTORS};
-pub(super) use find::SearchFilter;
+pub(super) use collection::{CollectionFacts, collection_name};
+pub(super) use objects::PageVector;
 
 use super::config::WeaviateNeo4jConfig;
 use crate::remote::{HttpServer, error_message};
@@ -55,21 +55,14 @@ impl WeaviateClient {
             (status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN), answer) => {
                 Err(self.0.remote.refused(
                     &format!("it rejected the request ({status}): {}", error_message(&answer)),
-                    "Set WEAVIATE_API_KEY to a key that may read and write KGWikiPages and KGWikiVectors.",
+                    "Set WEAVIATE_API_KEY to a key that may read and write collections named GatehousePages….",
                 ))
             }
             answer => Ok(answer),
         }
     }
 
-    pub(super) fn foreign_collection(&self, collection: &str, described: &str) -> Fault {
-        let described = quoted(described, 120);
-        let cause = format!("its collection '{collection}' belongs to something else: '{described}'");
-        let hint = "Set WEAVIATE_URL to another server, or delete that collection if it is unused.";
-        self.0.remote.refused(&cause, hint)
-    }
-
-    pub(super) fn unstable_collections(&self) -> Fault {
-        self.0.remote.unavailable("its collections keep changing; another program may be deleting them")
+    pub(super) fn refused_page(&self, key: &str, reason: &str) -> Fault {
+        self.0.remote.unavailable(&format!("it rejected the vector of page '{key}': {reason}"))
     }
 }

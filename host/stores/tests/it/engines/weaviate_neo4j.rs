@@ -9,12 +9,12 @@ mod rebuild;
 mod rest;
 mod server;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use gatehouse_core::{
     Fault,
     http::Secret,
-    ports::{KnowledgeGraph as _, knowledge::PageFilters},
+    ports::{Embedder, KnowledgeGraph as _, knowledge::PageFilters},
 };
 use gatehouse_stores::{RemoteTimeouts, WeaviateNeo4jConfig, WikiKnowledge, WikiRoots};
 
@@ -40,6 +40,17 @@ impl WeaviateNeo4j {
         WikiKnowledge::weaviate_neo4j(&config, roots, None, clock(), None).unwrap()
     }
 
+    /// Opens the graph with a model.
+    fn with_model(
+        &self,
+        model: Arc<dyn Embedder>,
+        change: impl FnOnce(&mut WeaviateNeo4jConfig),
+    ) -> WikiKnowledge {
+        let mut config = self.config();
+        change(&mut config);
+        WikiKnowledge::weaviate_neo4j(&config, WikiRoots::Any, None, clock(), Some(model)).unwrap()
+    }
+
     fn config(&self) -> WeaviateNeo4jConfig {
         WeaviateNeo4jConfig {
             weaviate_url: self.fake.url(),
@@ -48,7 +59,7 @@ impl WeaviateNeo4j {
             neo4j_user: "root".into(),
             neo4j_password: Secret::new(PASSWORD),
             neo4j_database: Some(self.database.name.clone()),
-            timing: RemoteTimeouts { lease: Duration::from_secs(2), ..RemoteTimeouts::default() },
+            timing: RemoteTimeouts::default(),
         }
     }
 }
@@ -78,7 +89,6 @@ fn impatient(config: &mut WeaviateNeo4jConfig) {
         statement: Duration::from_millis(700),
         first_pause: Duration::from_millis(100),
         longest_pause: Duration::from_millis(200),
-        lease: Duration::from_millis(500),
     };
 }
 
@@ -98,6 +108,15 @@ async fn in_the_end<T>(ask: impl AsyncFn() -> Result<T, Fault>) -> T {
         }
     }
     panic!("it does not recover: {last:?}");
+}
+
+/// Searches until all pages are found and have vectors.
+async fn all_seen(graph: &WikiKnowledge) {
+    in_the_end(async || match seen(graph).await? {
+        (5, None) => Ok(()),
+        other => Err(Fault::not_found(format!("{other:?}"))),
+    })
+    .await;
 }
 
 /// Searches for all pages. Returns the number of hits and the note.

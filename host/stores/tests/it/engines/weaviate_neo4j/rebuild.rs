@@ -13,7 +13,7 @@ use gatehouse_core::{
 use gatehouse_stores::{WikiKnowledge, WikiRoots};
 use tokio::sync::Semaphore;
 
-use super::{WeaviateNeo4j, house, seen};
+use super::{WeaviateNeo4j, all_seen, house, seen};
 use crate::{
     embedder::TestEmbedder,
     engines::{Fixture as _, Setup},
@@ -60,15 +60,21 @@ fn with(house: &House<WeaviateNeo4j>, model: Arc<dyn Embedder>) -> WikiKnowledge
     house.engine.open(Setup { embedder: Some(model), ..Setup::of(WikiRoots::Any) })
 }
 
-fn collections(vectors: usize) -> [(String, usize, usize); 2] {
-    [("KGWikiPages".to_owned(), 5, 0), ("KGWikiVectors".to_owned(), vectors, vectors)]
+/// Returns the numbers of vectors in the collections, most first.
+fn vectors(house: &House<WeaviateNeo4j>) -> Vec<usize> {
+    let collections = house.engine.fake.collections();
+    let mut vectors: Vec<usize> = collections.into_iter().map(|(_, _, vectors)| vectors).collect();
+    vectors.sort_unstable_by(|a, b| b.cmp(a));
+    vectors
 }
 
 #[tokio::test]
 async fn words_find_every_page_while_vectors_are_made_anew() {
     let Some(house) = house().await else { return };
-    index(&with(&house, TestEmbedder::new("test/one", 64)), &house.wiki()).await;
-    assert_eq!(house.engine.fake.collections(), collections(5));
+    let graph = with(&house, TestEmbedder::new("test/one", 64));
+    index(&graph, &house.wiki()).await;
+    assert!(graph.wait_for_vectors(SOON).await);
+    assert_eq!(vectors(&house), [5]);
 
     let held = Held::named("test/other", 16);
     let graph = with(&house, Arc::clone(&held) as _);
@@ -76,14 +82,17 @@ async fn words_find_every_page_while_vectors_are_made_anew() {
     assert_eq!(pages, 5);
     assert_eq!(note.unwrap(), "5 pages have no vectors yet and are searched by words only.");
     held.began.acquire().await.unwrap().forget();
-    assert_eq!(house.engine.fake.collections(), collections(0));
     assert_eq!(seen(&graph).await.unwrap().0, 5);
     held.let_go.add_permits(1);
     assert!(graph.wait_for_vectors(SOON).await);
-    assert_eq!(house.engine.fake.collections(), collections(5));
+    assert_eq!(vectors(&house), [5, 5]);
     assert_eq!(seen(&graph).await.unwrap(), (5, None));
     let found = graph.search("leaven", &Default::default(), 5).await.unwrap();
     assert_eq!((found.hits[0].page.id.as_str(), found.note), ("Principle/Acme_Fermentation", None));
+    // The vectors of the first model are still there.
+    let first = TestEmbedder::new("test/one", 64);
+    assert_eq!(seen(&with(&house, Arc::clone(&first) as _)).await.unwrap(), (5, None));
+    assert_eq!(first.documents(), 0);
 }
 
 #[tokio::test]
@@ -95,11 +104,10 @@ async fn a_rebuild_that_was_interrupted_goes_on_in_the_next_process() {
     seen(&graph).await.unwrap();
     held.began.acquire().await.unwrap().forget();
     drop(graph);
-    // A third model, while the rebuild for the second one is running.
-    let graph = with(&house, TestEmbedder::new("test/third", 8));
+    let graph = with(&house, TestEmbedder::new("test/other", 16));
     assert_eq!(seen(&graph).await.unwrap().0, 5);
     assert!(graph.wait_for_vectors(SOON).await);
-    assert_eq!(house.engine.fake.collections(), collections(5));
+    assert_eq!(vectors(&house)[0], 5);
     assert_eq!(seen(&graph).await.unwrap(), (5, None));
 }
 
@@ -107,22 +115,36 @@ async fn a_rebuild_that_was_interrupted_goes_on_in_the_next_process() {
 async fn a_model_that_comes_later_finds_its_pages_and_one_that_goes_leaves_words() {
     let Some(house) = house().await else { return };
     index(&house.open(), &house.wiki()).await;
-    assert_eq!(house.engine.fake.collections(), collections(0)[..1]);
+    assert_eq!(vectors(&house), [0; 0]);
     let graph = with(&house, TestEmbedder::new("test/one", 64));
     assert_eq!(seen(&graph).await.unwrap().0, 5);
     assert!(graph.wait_for_vectors(SOON).await);
-    assert_eq!(house.engine.fake.collections(), collections(5));
+    assert_eq!(vectors(&house), [5]);
     assert_eq!(seen(&house.open()).await.unwrap(), (5, None));
 }
 
 #[tokio::test]
-async fn objects_that_weaviate_lost_are_restored_without_the_model() {
+async fn vectors_of_another_dimension_replace_the_collection() {
+    let Some(house) = house().await else { return };
+    let graph = with(&house, TestEmbedder::new("test/one", 64));
+    index(&graph, &house.wiki()).await;
+    assert!(graph.wait_for_vectors(SOON).await);
+    let graph = with(&house, TestEmbedder::new("test/one", 16));
+    assert_eq!(seen(&graph).await.unwrap().0, 5);
+    assert!(graph.wait_for_vectors(SOON).await);
+    assert_eq!((vectors(&house), seen(&graph).await.unwrap()), (vec![5], (5, None)));
+}
+
+#[tokio::test]
+async fn lost_vectors_are_made_again() {
     let Some(house) = house().await else { return };
     let model = TestEmbedder::new("test/one", 64);
     let graph = with(&house, Arc::clone(&model) as _);
     index(&graph, &house.wiki()).await;
+    assert!(graph.wait_for_vectors(SOON).await);
     house.engine.fake.forget();
-    assert_eq!(seen(&graph).await.unwrap(), (5, None));
-    assert_eq!(house.engine.fake.collections(), collections(5));
-    assert_eq!(model.documents(), 5);
+    let (pages, note) = seen(&graph).await.unwrap();
+    assert_eq!((pages, note.is_some()), (5, true));
+    all_seen(&graph).await;
+    assert_eq!((vectors(&house), model.documents()), (vec![5], 10));
 }

@@ -37,12 +37,25 @@ impl Database {
         let name = format!("wiki{}x{number}", std::process::id());
         let database = Self { name, http: port(http), bolt: port(bolt) };
         database.command("create");
+        // ArcadeDB creates a full-text index in SQL only.
+        let analyzer = r#"{\"analyzer\":\"org.apache.lucene.analysis.core.WhitespaceAnalyzer\",\"similarity\":\"BM25\"}"#;
+        for statement in [
+            "CREATE VERTEX TYPE WikiPage",
+            "CREATE PROPERTY WikiPage.words STRING",
+            &format!("CREATE INDEX ON WikiPage (words) FULL_TEXT METADATA {analyzer}"),
+        ] {
+            database.run("sql", statement);
+        }
         Some(database)
     }
 
     /// Changes the graph unnoticed by the engine.
     pub(super) fn cypher(&self, statement: &str) {
-        let body = format!(r#"{{"language":"opencypher","command":"{statement}"}}"#);
+        self.run("opencypher", statement);
+    }
+
+    fn run(&self, language: &str, statement: &str) {
+        let body = format!(r#"{{"language":"{language}","command":"{statement}"}}"#);
         self.post(&format!("/api/v1/command/{}", self.name), &body);
     }
 

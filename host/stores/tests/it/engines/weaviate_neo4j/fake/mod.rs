@@ -1,4 +1,4 @@
-//! A fake Weaviate: REST and GraphQL for the official client, real BM25 and cosines, and simulated failures. A test
+//! A fake Weaviate: REST and GraphQL for the official client, real cosines, and simulated failures. A test
 //! with the official client verifies it.
 
 mod graphql;
@@ -97,7 +97,7 @@ impl Fake {
         *self.shared.store.lock().unwrap() = Store::default();
     }
 
-    /// Rejects objects of pages whose id contains this text.
+    /// Rejects objects of pages whose key contains this text.
     pub(crate) fn refuse(&self, page: Option<&'static str>) {
         self.shared.store.lock().unwrap().refuses = page;
     }
@@ -129,16 +129,6 @@ impl Fake {
             (name.clone(), collection.objects.len(), vectors)
         };
         store.collections.iter().map(counts).collect()
-    }
-
-    /// Deletes objects unnoticed by the engine.
-    pub(crate) fn lose(&self, objects: usize) {
-        let mut store = self.shared.store.lock().unwrap();
-        for collection in store.collections.values_mut() {
-            for _ in 0..objects {
-                collection.objects.pop_first();
-            }
-        }
     }
 
     fn accept(&self, listener: TcpListener) {
@@ -268,6 +258,10 @@ fn respond(store: &mut Store, asked: &Asked) -> (u16, Value) {
             };
             (200, objects.iter().map(result).collect())
         }
+        ("DELETE", ["v1", "batch", "objects"]) => match query::delete(store, &asked.body["match"]) {
+            Ok(count) => (200, json!({"results": {"matches": count, "successful": count, "failed": 0}})),
+            Err(message) => (422, error(message)),
+        },
         ("GET", ["v1", "objects", class, id]) => {
             let object = store.collections.get(*class).and_then(|one| one.objects.get(*id));
             object.map_or((404, Value::Null), |object| {

@@ -1,7 +1,5 @@
-//! Executes queries: `Get` with `bm25`, `nearVector`, `where` and `limit`, and `Aggregate` with a count. Errors
+//! Executes queries: `Get` with `nearVector`, `where` and `limit`, and `Aggregate` with a count. Errors
 //! resemble those of a real server.
-
-use std::collections::BTreeMap;
 
 use serde_json::{Map, Value as Json, json};
 
@@ -53,7 +51,7 @@ fn aggregate(collection: &Collection, class: &Field) -> Result<Json, String> {
 }
 
 fn get(collection: &Collection, class: &Field) -> Result<Json, String> {
-    let known = ["where", "bm25", "nearVector", "limit"];
+    let known = ["where", "nearVector", "limit"];
     if let Some(unknown) = class.arguments.keys().find(|name| !known.contains(&name.as_str())) {
         return Err(format!("Unknown argument {unknown:?} on field {:?}.", class.name));
     }
@@ -70,16 +68,10 @@ fn get(collection: &Collection, class: &Field) -> Result<Json, String> {
         .objects
         .iter()
         .filter(|(_, object)| condition.as_ref().is_none_or(|one| one.holds(object)));
-    let mut scored: Vec<(f64, &String, &Object)> =
-        match (class.arguments.get("bm25"), class.arguments.get("nearVector")) {
-            (Some(_), Some(_)) => return Err("cannot provide both bm25 and near<Media> filters".into()),
-            (Some(bm25), None) => {
-                let scores = by_words(collection, bm25)?;
-                passing.filter_map(|(id, object)| Some((-scores.get(id)?, id, object))).collect()
-            }
-            (None, Some(near)) => by_meaning(collection, near, passing)?,
-            (None, None) => passing.map(|(id, object)| (0.0, id, object)).collect(),
-        };
+    let mut scored: Vec<(f64, &String, &Object)> = match class.arguments.get("nearVector") {
+        Some(near) => by_meaning(collection, near, passing)?,
+        None => passing.map(|(id, object)| (0.0, id, object)).collect(),
+    };
     scored.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(b.1)));
     scored.truncate(limit);
     scored
@@ -99,7 +91,6 @@ fn shown(
             "_additional" => {
                 let of = |field: &Field| match field.name.as_str() {
                     "id" => Ok((field.name.clone(), json!(id))),
-                    "score" => Ok((field.name.clone(), json!((-score).to_string()))),
                     "distance" => Ok((field.name.clone(), json!(score as f32))),
                     other => Err(format!("Cannot query field {other:?} on type \"AdditionalProps\".")),
                 };
@@ -113,63 +104,6 @@ fn shown(
         row.insert(field.name.clone(), value);
     }
     Ok(Json::Object(row))
-}
-
-/// BM25F: combines the weighted frequencies of a word in all properties.
-fn by_words(collection: &Collection, bm25: &Value) -> Result<BTreeMap<String, f64>, String> {
-    let Value::Object(bm25) = bm25 else { return Err("Argument \"bm25\" has invalid value.".into()) };
-    let Some(Value::Text(query)) = bm25.get("query") else { return Err("bm25: query is required".into()) };
-    let mut weighed = Vec::new();
-    match bm25.get("properties") {
-        Some(Value::List(names)) => {
-            for name in names {
-                let Value::Text(name) = name else { return Err("bm25: properties are texts".into()) };
-                let (name, weight) = name.split_once('^').unwrap_or((name, "1"));
-                let weight: f64 = weight.parse().map_err(|_| format!("bm25: weight {weight:?}"))?;
-                let property =
-                    collection.properties.get(name).ok_or(format!("bm25: no property {name:?}"))?;
-                if !property.searchable {
-                    return Err(format!(
-                        "Searching by property '{name}' requires inverted index. Did you forget to set 'indexSearchable'?"
-                    ));
-                }
-                weighed.push((name, weight, property));
-            }
-        }
-        _ => weighed.extend(
-            collection.properties.iter().filter(|(_, p)| p.searchable).map(|(n, p)| (n.as_str(), 1.0, p)),
-        ),
-    }
-    let mut documents: BTreeMap<&String, (BTreeMap<String, f64>, f64)> = BTreeMap::new();
-    for (id, object) in &collection.objects {
-        let (words, length) = documents.entry(id).or_default();
-        for (name, weight, property) in &weighed {
-            for word in object.properties.get(*name).map(|value| property.words(value)).unwrap_or_default() {
-                *words.entry(word).or_default() += weight;
-                *length += 1.0;
-            }
-        }
-    }
-    let (k1, b) = (collection.class["invertedIndexConfig"]["bm25"]["k1"].as_f64().unwrap_or(1.2), 0.75);
-    let total = documents.len() as f64;
-    let average = (documents.values().map(|(_, length)| length).sum::<f64>() / total.max(1.0)).max(1.0);
-    let mut asked: Vec<String> =
-        weighed.iter().flat_map(|(_, _, property)| property.words_of(query)).collect();
-    asked.sort();
-    asked.dedup();
-    let mut scores = BTreeMap::new();
-    for word in asked {
-        let holding: Vec<_> = documents
-            .iter()
-            .filter_map(|(id, (words, length))| Some((id, words.get(&word)?, length)))
-            .collect();
-        let rarity = (1.0 + (total - holding.len() as f64 + 0.5) / (holding.len() as f64 + 0.5)).ln();
-        for (id, frequency, length) in holding {
-            let share = frequency / (frequency + k1 * (1.0 - b + b * length / average));
-            *scores.entry((*id).clone()).or_default() += rarity * share;
-        }
-    }
-    Ok(scores)
 }
 
 fn by_meaning<'a>(
@@ -207,6 +141,23 @@ enum Condition {
     AnyOf(String, Vec<String>, super::store::Property),
     All(Vec<Condition>),
     Any(Vec<Condition>),
+}
+
+/// Deletes the objects of a class that match a condition in the form of REST, and returns their number.
+pub(super) fn delete(store: &mut Store, asked: &Json) -> Result<usize, String> {
+    let (name, condition) = (asked["class"].as_str().unwrap_or_default(), &asked["where"]);
+    let collection = store.collections.get_mut(name).ok_or(format!("class: {name} doesn't exist"))?;
+    let [path] = condition["path"].as_array().map(Vec::as_slice).unwrap_or_default() else {
+        return Err("where: path names one property".into());
+    };
+    let values = condition["valueTextArray"].as_array().ok_or("where: value is required")?;
+    if condition["operator"] != "ContainsAny" {
+        return Err("the fake deletes by ContainsAny only".into());
+    }
+    let property = path.as_str().unwrap_or_default();
+    let before = collection.objects.len();
+    collection.objects.retain(|_, object| !values.contains(&object.properties[property]));
+    Ok(before - collection.objects.len())
 }
 
 impl Condition {

@@ -9,7 +9,6 @@ pub(super) struct Property {
     pub(super) list: bool,
     pub(super) tokenization: String,
     pub(super) filterable: bool,
-    pub(super) searchable: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -29,7 +28,7 @@ pub(super) struct Object {
 
 #[derive(Debug, Default)]
 pub(super) struct Store {
-    /// Rejects objects of pages whose id contains this text.
+    /// Rejects objects of pages whose key contains this text.
     pub(super) refuses: Option<&'static str>,
     pub(super) collections: BTreeMap<String, Collection>,
 }
@@ -66,12 +65,8 @@ impl Store {
             if !text || !known || name.is_empty() || name == "id" || name == "vector" {
                 return Err(error(format!("property {name:?}: invalid name, data type or tokenization")));
             }
-            let made = Property {
-                list,
-                tokenization: tokenization.into(),
-                filterable: on("indexFilterable"),
-                searchable: on("indexSearchable"),
-            };
+            let made =
+                Property { list, tokenization: tokenization.into(), filterable: on("indexFilterable") };
             if properties.insert(name.to_owned(), made).is_some() {
                 return Err(error(format!("duplicate property {name:?}")));
             }
@@ -86,7 +81,7 @@ impl Store {
         let collection =
             self.collections.get_mut(name).ok_or(format!("class {name:?} not found in schema"))?;
         let id = object["id"].as_str().filter(|id| is_uuid(id)).ok_or("invalid UUID length or format")?;
-        let page = object["properties"]["page_id"].as_str().unwrap_or_default();
+        let page = object["properties"]["key"].as_str().unwrap_or_default();
         if self.refuses.is_some_and(|refused| page.contains(refused)) {
             return Err("store is read-only".into());
         }
