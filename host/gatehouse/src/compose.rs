@@ -19,7 +19,7 @@ use gatehouse_core::{
 };
 use gatehouse_models::{ConfiguredModels, LocalModels, MissingModels};
 use gatehouse_sandbox::{self as sandbox, Ports, Sandbox};
-use gatehouse_stores::{KeyTables, KvTables, SqliteAudit, SqliteLedger, ToolCatalogStore};
+use gatehouse_stores::{AuditTables, KeyTables, KvTables, LedgerTables, ToolCatalogStore};
 use gatehouse_text::{BpeTokenCounter, Extractor, LocalEmbedder};
 use gatehouse_wire::{
     login::Logins,
@@ -99,10 +99,10 @@ pub(crate) struct HostStores {
     pub(crate) servers: Arc<HostServers>,
     pub(crate) tools: Arc<ToolCatalogStore>,
     /// Call statistics. `None` if disabled.
-    pub(crate) ledger: Option<Arc<SqliteLedger>>,
+    pub(crate) ledger: Option<Arc<LedgerTables>>,
     logins: Arc<Logins>,
     /// The audit, and the use of quotas. Its first entry creates the file.
-    pub(crate) audit: Arc<SqliteAudit>,
+    pub(crate) audit: Arc<AuditTables>,
     /// True if calls are recorded in the audit.
     pub(crate) audits: bool,
     pub(crate) quotas: Arc<QuotaMeter>,

@@ -1,11 +1,13 @@
 //! Databases: the knowledge graph, documents, artifacts, the tool catalog, key-value data of gates, the call ledger,
 //! API keys and the audit.
 //!
-//! `knowledge`, `documents`, `artifacts`, `kv` and `keys` implement ports of `gatehouse-core` on any engine with the
-//! statements of `sql`. `sqlite`, `postgres`, `weaviate_neo4j` and `chroma` are the engines. `embedding` computes vectors in the background, and `wiki` parses
-//! pages and finds their files. The crate knows no protocols, sandboxes or models.
+//! `knowledge`, `documents`, `artifacts`, `kv`, `ledger`, `audit` and `keys` implement ports of `gatehouse-core` on any
+//! engine with the statements of `sql`. `sqlite`, `postgres`, `weaviate_neo4j` and `chroma` are the engines. `embedding`
+//! computes vectors in the background, and `wiki` parses pages and finds their files. The crate knows no protocols,
+//! sandboxes or models.
 
 mod artifacts;
+mod audit;
 #[cfg(feature = "chroma")]
 mod chroma;
 mod documents;
@@ -16,6 +18,7 @@ pub mod fuzz;
 mod keys;
 mod knowledge;
 mod kv;
+mod ledger;
 mod nearest;
 #[cfg(feature = "postgres")]
 mod postgres;
@@ -30,6 +33,9 @@ pub mod wiki;
 mod worker;
 
 pub use artifacts::{ArtifactLimits, ArtifactStore, RowReader, Sweeper};
+pub use audit::{
+    AuditFilter, AuditRecord, AuditTables, BrokenEntry, ChainReport, KnownPrincipal, QuotaRefusals,
+};
 #[cfg(feature = "chroma")]
 pub use chroma::ChromaConfig;
 pub use documents::DocumentLibrary;
@@ -39,12 +45,11 @@ pub use engine::{EmbeddingHealth, StoreHealth};
 pub use keys::KeyTables;
 pub use knowledge::{KnowledgeConfig, LinkedPage, WikiKnowledge};
 pub use kv::KvTables;
+pub use ledger::{LedgerHealth, LedgerTables};
 #[cfg(feature = "postgres")]
 pub use postgres::{PostgresConfig, PostgresTimeouts};
 pub use sqlite::{
-    audit::{AuditFilter, AuditRecord, BrokenEntry, ChainReport, KnownPrincipal, QuotaRefusals, SqliteAudit},
     copy::{DataFile, check, check_all, copy},
-    ledger::{LedgerHealth, SqliteLedger},
     lock::DatabaseLock,
 };
 pub use tools::ToolCatalogStore;

@@ -46,7 +46,7 @@ pub(super) enum Command {
 
 pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> CommandResult {
     let composition = global.compose(env)?;
-    if !composition.stores.audit.path().exists() {
+    if !composition.stores.audit.exists().await? {
         let hint = match composition.stores.audits {
             true => "The first entry creates it.",
             false => "Set enabled = true under [audit] in presets.toml to record calls.",

@@ -46,7 +46,7 @@ impl Composition {
         let stores = &self.stores;
         let mut audit_by_name: BTreeMap<String, Option<KnownPrincipal>> = BTreeMap::new();
         let mut quotas: BTreeMap<String, Vec<QuotaUse>> = BTreeMap::new();
-        if stores.audit.path().exists() {
+        if stores.audit.exists().await? {
             for principal in stores.audit.principals().await? {
                 audit_by_name.insert(principal.name.clone(), Some(principal));
             }
@@ -104,7 +104,7 @@ impl Composition {
         let audit = &self.stores.audit;
         let details =
             format!("erased a principal: {artifacts} artifacts, {kv_entries} values of kv, {logins} logins");
-        let audit_key = (self.stores.audits || audit.path().exists()) && audit.erase(name, &details).await?;
+        let audit_key = (self.stores.audits || audit.exists().await?) && audit.erase(name, &details).await?;
         Ok(ErasedData { artifacts, kv_entries, logins, audit_key })
     }
 }

@@ -89,7 +89,7 @@ impl Composition {
     /// second.
     pub(crate) async fn quota_uses(&self) -> Result<Vec<QuotaUse>, Fault> {
         let audit = &self.stores.audit;
-        if !audit.path().exists() {
+        if !audit.exists().await? {
             return Ok(Vec::new());
         }
         let now = SystemClock.now_ms();

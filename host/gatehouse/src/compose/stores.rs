@@ -20,7 +20,7 @@ use gatehouse_core::{
     quota_meter::QuotaMeter,
 };
 use gatehouse_stores::{
-    ArtifactStore, DocumentLibrary, KeyTables, KnowledgeConfig, LedgerHealth, SqliteAudit, SqliteLedger,
+    ArtifactStore, AuditTables, DocumentLibrary, KeyTables, KnowledgeConfig, LedgerHealth, LedgerTables,
     StoreHealth, WikiKnowledge, WikiRoots,
 };
 use gatehouse_wire::login::Logins;
@@ -101,22 +101,22 @@ pub(super) fn artifacts(config: &Config, embedder: &Arc<dyn Embedder>) -> Result
 }
 
 /// Creates the ledger, which opens its database on first use. `None` if it is disabled.
-pub(super) fn ledger(config: &Config, clock: &Arc<dyn Clock>) -> Option<Arc<SqliteLedger>> {
+pub(super) fn ledger(config: &Config, clock: &Arc<dyn Clock>) -> Option<Arc<LedgerTables>> {
     let path = config.state.join("ledger.db");
     let retention_days = config.ledger.enabled.then_some(config.ledger.retention_days)?;
-    Some(Arc::new(SqliteLedger::new(path, retention_days, Arc::clone(clock))))
+    Some(Arc::new(LedgerTables::sqlite(path, retention_days, Arc::clone(clock))))
 }
 
-/// Creates the audit, and the meter of quotas, which stores its counts in the same file.
-pub(super) fn audit(config: &Config, clock: &Arc<dyn Clock>) -> (Arc<SqliteAudit>, Arc<QuotaMeter>) {
+/// Creates the audit, and the meter of quotas, which stores its counts in the same database.
+pub(super) fn audit(config: &Config, clock: &Arc<dyn Clock>) -> (Arc<AuditTables>, Arc<QuotaMeter>) {
     let audit = Arc::new(audit_of(config));
     let quotas = QuotaMeter::new(Arc::clone(clock), Some(Arc::clone(&audit) as _));
     quotas.set_rules(config.quotas.clone());
     (audit, Arc::new(quotas))
 }
 
-pub(crate) fn audit_of(config: &Config) -> SqliteAudit {
-    SqliteAudit::new(config.state.join("audit.db"), config.audit.keep_days, Arc::new(SystemClock))
+pub(crate) fn audit_of(config: &Config) -> AuditTables {
+    AuditTables::sqlite(config.state.join("audit.db"), config.audit.keep_days, Arc::new(SystemClock))
 }
 
 /// Logins to servers, in the data directory. Backups omit them: a used refresh token is worthless, and sending it again
@@ -167,7 +167,7 @@ impl HostStores {
     /// Returns metrics of the ledger. Empty if the ledger is disabled or has no database, which reading would create.
     pub(crate) async fn metrics(&self, filter: &MetricsFilter) -> Result<Vec<ToolMetrics>, Fault> {
         match &self.ledger {
-            Some(ledger) if ledger.path().exists() => ledger.metrics(filter).await,
+            Some(ledger) if ledger.exists().await? => ledger.metrics(filter).await,
             _ => Ok(Vec::new()),
         }
     }

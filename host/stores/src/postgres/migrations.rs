@@ -63,6 +63,24 @@ pub(crate) const KEYS: SchemaPart = SchemaPart {
     steps: crate::keys::SCHEMA,
 };
 
+/// The audit and the use of quotas.
+pub(crate) const AUDIT: SchemaPart = SchemaPart {
+    name: "audit",
+    depends_on: None,
+    write_timeout: None,
+    lock_key: 6,
+    steps: crate::audit::schema::SCHEMA,
+};
+
+/// The call ledger.
+pub(crate) const LEDGER: SchemaPart = SchemaPart {
+    name: "ledger",
+    depends_on: None,
+    write_timeout: None,
+    lock_key: 7,
+    steps: crate::ledger::schema::SCHEMA,
+};
+
 /// Vectors; requires pgvector. `{vector}` is replaced by the schema of pgvector.
 pub(super) const VECTORS: SchemaPart = SchemaPart {
     name: "knowledge_vectors",

@@ -16,7 +16,7 @@ mod words;
 
 pub use address::{PostgresConfig, PostgresTimeouts};
 pub(crate) use error::{column, count as to_count};
-pub(crate) use migrations::{ARTIFACTS, DOCUMENTS, KEYS, KNOWLEDGE, KV};
+pub(crate) use migrations::{ARTIFACTS, AUDIT, DOCUMENTS, KEYS, KNOWLEDGE, KV, LEDGER};
 pub(crate) use server::{PostgresServer, ServerTables};
 pub(crate) use session::{PostgresSession, SqlValues};
 pub(crate) use terms::{IndexTerms, index_form, with_variants};

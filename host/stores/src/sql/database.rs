@@ -148,7 +148,8 @@ impl Database {
         if self.exists().await? { self.write(turns, work).await } else { Ok(T::default()) }
     }
 
-    async fn exists(&self) -> Result<bool, Fault> {
+    /// Returns true if anything was ever stored.
+    pub(crate) async fn exists(&self) -> Result<bool, Fault> {
         match self {
             Self::Sqlite(db) => Ok(db.exists().await),
             #[cfg(feature = "postgres")]

@@ -7,6 +7,8 @@
 //! | `?1` | `?1` | `$1` |
 //! | `@numbers(?1)`, `@texts(?1)` | rows of a JSON list | rows of an array |
 //! | `@json(?1)` | elements of a JSON list, of which `value ->> 0` is a part | the same |
+//! | `@sqlite(INDEXED BY i)` | `INDEXED BY i` | nothing |
+//! | `@max(a, b)` | `max(a, b)` | `greatest(a, b)` |
 //! | `instr(a, b)` | the same | `strpos(a, b)` |
 //! | `@lock(FOR UPDATE)` | nothing, as one transaction writes at a time | `FOR UPDATE` |
 

@@ -51,7 +51,10 @@ impl Session<'_> {
     /// Executes a statement once for each list of values. On PostgreSQL, several are on their way at any time.
     pub(crate) async fn run_each(self, sql: &str, rows: &[Vec<SqlValue<'_>>]) -> Result<()> {
         match self {
-            Self::Sqlite(db) => rows.iter().try_for_each(|values| db.run(&sqlite_sql(sql), values).map(drop)),
+            Self::Sqlite(db) => {
+                let sql = sqlite_sql(sql);
+                rows.iter().try_for_each(|values| db.run(&sql, values).map(drop))
+            }
             #[cfg(feature = "postgres")]
             Self::Postgres(db) => {
                 let sql = postgres_sql(sql);
@@ -144,6 +147,8 @@ fn expand<'s>(sql: &'s str, form: impl Fn(&str, &str) -> String) -> Cow<'s, str>
 fn sqlite_sql(sql: &str) -> Cow<'_, str> {
     expand(sql, |name, argument| match name {
         "lock" => String::new(),
+        "max" => format!("max({argument})"),
+        "sqlite" => argument.to_owned(),
         "json" | "numbers" | "texts" => format!("(SELECT value FROM json_each({argument}))"),
         _ => format!("@{name}({argument})"),
     })
@@ -154,6 +159,8 @@ fn postgres_sql(sql: &str) -> String {
     let sql = sql.replace('?', "$").replace("instr(", "strpos(");
     let sql = expand(&sql, |name, argument| match name {
         "lock" => argument.to_owned(),
+        "max" => format!("greatest({argument})"),
+        "sqlite" => String::new(),
         "json" => format!("(SELECT value FROM jsonb_array_elements({argument}::text::jsonb))"),
         "texts" => format!("(SELECT unnest({argument}::text[]) AS value)"),
         "numbers" => format!("(SELECT unnest({argument}::bigint[]) AS value)"),

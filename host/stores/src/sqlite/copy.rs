@@ -15,11 +15,12 @@ use super::{
 };
 use crate::{
     artifacts::{engine::ARTIFACTS, schema},
+    audit,
     documents::{engine::CHUNKS, tables},
     engine::PAGES,
     keys,
     knowledge::pages,
-    kv,
+    kv, ledger,
     sql::schema::Steps,
 };
 
@@ -62,9 +63,9 @@ impl DataFile {
             Self::Documents => ("documents.db", "document store 'sqlite'", CHUNKS, tables::schema::SCHEMA),
             Self::Artifacts => ("artifacts.db", "artifact store 'sqlite'", ARTIFACTS, schema::SCHEMA),
             Self::Tools => ("tools.db", "the tool catalog", TOOLS, migrations::TOOLS),
-            Self::Ledger => ("ledger.db", "the ledger", "", migrations::LEDGER),
+            Self::Ledger => ("ledger.db", "the ledger", "", ledger::schema::SCHEMA),
             Self::Auth => ("auth.db", "the API keys", "", keys::SCHEMA),
-            Self::Audit => ("audit.db", "the audit", "", migrations::AUDIT),
+            Self::Audit => ("audit.db", "the audit", "", audit::schema::SCHEMA),
         }
     }
 

@@ -48,8 +48,6 @@ macro_rules! vector_state {
 }
 pub(crate) use vector_state;
 
-mod audit;
-mod ledger;
 mod tools;
 
 use gatehouse_core::search::{script, variants};
@@ -57,8 +55,6 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use super::error::Result;
 use crate::sql::schema::{self, Steps};
-pub(super) use audit::AUDIT;
-pub(super) use ledger::LEDGER;
 pub(super) use tools::TOOLS;
 
 pub(super) fn version(connection: &Connection) -> Result<i64> {

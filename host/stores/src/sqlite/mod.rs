@@ -1,10 +1,8 @@
 //! Stores on SQLite, in files in the data directory.
 
-pub(crate) mod audit;
 pub(crate) mod copy;
 mod db;
 mod error;
-pub(crate) mod ledger;
 pub(crate) mod lock;
 mod migrations;
 mod query;

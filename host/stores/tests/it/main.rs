@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // helpers are tests, too
 
 mod artifact_behaviours;
+mod audit_behaviours;
 mod behaviours;
 mod document_behaviours;
 mod embedder;
@@ -10,5 +11,6 @@ mod engines;
 mod key_behaviours;
 mod kv_behaviours;
 mod ledger;
+mod ledger_behaviours;
 mod support;
 mod tools;

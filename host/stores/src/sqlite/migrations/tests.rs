@@ -60,9 +60,9 @@ fn the_schema_is_made() {
         (crate::documents::tables::schema::SCHEMA, "repository, file, chunk"),
         (ARTIFACTS, "artifact, artifact_text, artifact_block"),
         (TOOLS, "tool, promise, reviewed, connection"),
-        (LEDGER, "call, failure"),
+        (crate::ledger::schema::SCHEMA, "ledger_call, ledger_failure"),
         (AUTH, "api_key, api_secret"),
-        (AUDIT, "entry, head"),
+        (crate::audit::schema::SCHEMA, "audit_entry, audit_head"),
     ] {
         let mut connection = Connection::open_in_memory().unwrap();
         migrate(&mut connection, steps).unwrap();

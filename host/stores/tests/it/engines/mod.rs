@@ -13,7 +13,8 @@ use std::{path::PathBuf, sync::Arc};
 
 use gatehouse_core::ports::{Clock, Embedder};
 use gatehouse_stores::{
-    ArtifactLimits, ArtifactStore, DocumentLibrary, KeyTables, KvTables, WikiKnowledge, WikiRoots,
+    ArtifactLimits, ArtifactStore, AuditTables, DocumentLibrary, KeyTables, KvTables, LedgerTables,
+    WikiKnowledge, WikiRoots,
 };
 
 /// Parameters to open a graph. Every engine must handle each field.
@@ -69,4 +70,23 @@ pub(crate) trait KvFixture: Fixture {
 pub(crate) trait KeyFixture: Fixture {
     /// Opens the store like a new process.
     fn open_keys(&self) -> KeyTables;
+}
+
+pub(crate) trait AuditFixture: Fixture {
+    /// Opens the audit like a new process. Entries are deleted after ten days.
+    fn open_audit(&self, clock: Arc<dyn Clock>) -> AuditTables;
+
+    /// Removes the triggers that refuse changes, as somebody with access to the database can.
+    async fn unprotect_audit(&self);
+
+    /// Runs statements without the audit.
+    async fn change_audit(&self, sql: &str) -> Result<(), String>;
+}
+
+pub(crate) trait LedgerFixture: Fixture {
+    /// Opens the ledger like a new process. Single calls are deleted after a week.
+    fn open_ledger(&self, clock: Arc<dyn Clock>) -> LedgerTables;
+
+    /// Returns the number of rows of a table, named without `ledger_`.
+    async fn ledger_rows(&self, table: &str) -> i64;
 }

@@ -1,12 +1,14 @@
 //! PostgreSQL: a database per test, on a shared server if available.
 
 mod artifacts;
+mod audit;
 mod copying;
 mod crowded;
 mod documents;
 mod encryption;
 mod keys;
 mod kv;
+mod ledger;
 mod server;
 mod state;
 mod trouble;

@@ -1,10 +1,12 @@
 //! SQLite: a file in a temporary directory.
 
 mod artifacts;
+mod audit;
 mod crash;
 mod documents;
 mod keys;
 mod kv;
+mod ledger;
 
 use std::{
     path::{Path, PathBuf},

@@ -23,17 +23,17 @@ impl Place {
 
     /// Returns the total number of calls. Fails if two tables disagree.
     fn adds_up(&self) -> u64 {
-        let calls = self.number("SELECT coalesce(sum(calls), 0) FROM day");
-        assert_eq!(self.number("SELECT coalesce(sum(calls), 0) FROM latency"), calls);
-        assert_eq!(self.number("SELECT coalesce(sum(tokens_in), 0) FROM day"), calls * 3);
+        let calls = self.number("SELECT coalesce(sum(calls), 0) FROM ledger_day");
+        assert_eq!(self.number("SELECT coalesce(sum(calls), 0) FROM ledger_latency"), calls);
+        assert_eq!(self.number("SELECT coalesce(sum(tokens_in), 0) FROM ledger_day"), calls * 3);
         calls
     }
 
     /// Fails if only part of a day's calls was deleted. The first remaining day may be incomplete.
     fn keeps_whole_days(&self) {
-        let kept = "day > (SELECT min(at) / 86400000 FROM call)";
-        let of_days = self.number(&format!("SELECT coalesce(sum(calls), 0) FROM day WHERE {kept}"));
-        let of_calls = "SELECT count(*) FROM (SELECT at / 86400000 AS day FROM call)";
+        let kept = "day > (SELECT min(at) / 86400000 FROM ledger_call)";
+        let of_days = self.number(&format!("SELECT coalesce(sum(calls), 0) FROM ledger_day WHERE {kept}"));
+        let of_calls = "SELECT count(*) FROM (SELECT at / 86400000 AS day FROM ledger_call)";
         assert_eq!(self.number(&format!("{of_calls} WHERE {kept}")), of_days);
     }
 }
@@ -78,7 +78,7 @@ async fn child_that_records_until_killed() {
     let place = Place { path, ..Place::new() };
     if place.path.exists() {
         // Continue at the time at which the last child was killed.
-        let last = place.number("SELECT coalesce(max(last_called), 0) FROM day");
+        let last = place.number("SELECT coalesce(max(last_called), 0) FROM ledger_day");
         place.clock.advance(last.saturating_sub(place.clock.now_ms()));
     }
     let ledger = place.ledger();

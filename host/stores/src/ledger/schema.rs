@@ -2,20 +2,20 @@
 
 use crate::sql::schema::{SchemaStep, Steps};
 
-pub(in crate::sqlite) const LEDGER: Steps = &[SchemaStep::sqlite(
+pub(crate) const SCHEMA: Steps = &[SchemaStep {
     // 1: individual calls temporarily, daily totals permanently. Times are in Unix milliseconds, days in UTC days since
     // 1970. `ending` is a code of `ledger/write.rs`; `last_failed` is time * 16 + ending, 0 if no call failed.
-    "
-    CREATE TABLE tool (
-        number INTEGER PRIMARY KEY,
+    both: "
+    CREATE TABLE ledger_tool (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
         kind   TEXT NOT NULL,
         source TEXT NOT NULL,
         name   TEXT NOT NULL,
         UNIQUE (kind, source, name)
     ) STRICT;
 
-    CREATE TABLE call (
-        number        INTEGER PRIMARY KEY,
+    CREATE TABLE ledger_call (
+        number        INTEGER PRIMARY KEY AUTOINCREMENT,
         at            INTEGER NOT NULL,
         tool          INTEGER NOT NULL,
         caller        INTEGER NOT NULL,
@@ -26,11 +26,11 @@ pub(in crate::sqlite) const LEDGER: Steps = &[SchemaStep::sqlite(
         tokens_in     INTEGER NOT NULL,
         tokens_out    INTEGER NOT NULL
     ) STRICT;
-    CREATE INDEX call_at ON call (at);
-    CREATE INDEX call_tool ON call (tool, at, caller);
-    CREATE INDEX call_caller ON call (caller, at, tool);
+    CREATE INDEX ledger_call_at ON ledger_call (at);
+    CREATE INDEX ledger_call_tool ON ledger_call (tool, at, caller);
+    CREATE INDEX ledger_call_caller ON ledger_call (caller, at, tool);
 
-    CREATE TABLE day (
+    CREATE TABLE ledger_day (
         tool             INTEGER NOT NULL,
         day              INTEGER NOT NULL,
         calls            INTEGER NOT NULL,
@@ -45,7 +45,7 @@ pub(in crate::sqlite) const LEDGER: Steps = &[SchemaStep::sqlite(
         PRIMARY KEY (tool, day)
     ) STRICT, WITHOUT ROWID;
 
-    CREATE TABLE latency (
+    CREATE TABLE ledger_latency (
         tool   INTEGER NOT NULL,
         day    INTEGER NOT NULL,
         bucket INTEGER NOT NULL,
@@ -54,20 +54,26 @@ pub(in crate::sqlite) const LEDGER: Steps = &[SchemaStep::sqlite(
     ) STRICT, WITHOUT ROWID;
 
     -- Callers of each tool, retained as long as individual calls.
-    CREATE TABLE caller (
+    CREATE TABLE ledger_caller (
         caller INTEGER NOT NULL,
         tool   INTEGER NOT NULL,
         last   INTEGER NOT NULL,
         PRIMARY KEY (caller, tool)
     ) STRICT, WITHOUT ROWID;
-    CREATE INDEX caller_tool ON caller (tool, last);
-    CREATE INDEX caller_last ON caller (last);
+    CREATE INDEX ledger_caller_tool ON ledger_caller (tool, last);
+    CREATE INDEX ledger_caller_last ON ledger_caller (last);
 
     -- Text of the last failure of each tool, retained as long as individual calls.
-    CREATE TABLE failure (
+    CREATE TABLE ledger_failure (
         tool INTEGER PRIMARY KEY,
         at   INTEGER NOT NULL,
         text TEXT NOT NULL
     ) STRICT;
-    ",
-)];
+",
+    sqlite: "",
+    postgres: "
+    -- Key of the pseudonyms of callers, which a file has its own file for.
+    CREATE TABLE ledger_key (key text NOT NULL);
+    INSERT INTO ledger_key VALUES (replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''));
+",
+}];

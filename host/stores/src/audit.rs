@@ -1,8 +1,9 @@
-//! The audit: an append-only chain of entries, in a database that all hosts and commands on a data directory share.
+//! The audit: an append-only chain of entries, in a file that all hosts and commands on a data directory share, or on a
+//! PostgreSQL server.
 //!
 //! One task writes everything that waits in one transaction, so concurrent calls share a commit. Entries that could not
-//! be written wait in memory for the next attempt, and [`AuditLog::check`] fails until one succeeds. The file also has
-//! the use of quotas.
+//! be written wait in memory for the next attempt, and [`AuditLog::check`] fails until one succeeds. The
+//! database also has the use of quotas.
 
 mod chain;
 mod free_space;
@@ -10,10 +11,11 @@ mod pseudonyms;
 mod queue;
 mod quotas;
 mod read;
+pub(crate) mod schema;
 mod write;
 
 use std::{
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
@@ -39,13 +41,19 @@ use self::{
     queue::{AuditQueue, WaitingEntry},
     write::TimedEntry,
 };
-use super::{
-    copy::DataFile,
-    db::{Database, DatabaseProfile},
-    error::Result,
-    statements::CachedStatements as _,
+#[cfg(feature = "postgres")]
+use crate::postgres::{self, PostgresConfig, PostgresServer, ServerTables};
+use crate::{
+    sql::{Database, Session, Turn, values},
+    sqlite::{DataFile, DatabaseProfile, SqliteDatabase},
+    worker::run_detached,
 };
-use crate::worker::run_detached;
+
+/// The turn of all writes but the use of quotas: each continues the chain.
+const CHAIN: &[Turn<'static>] = &[Turn::Alone("audit")];
+
+/// The turn of writes of the use of quotas.
+const QUOTAS: Turn<'static> = Turn::Alone("quotas");
 
 const DAY_MS: i64 = 86_400_000;
 
@@ -55,12 +63,14 @@ const GATHER_TIME: Duration = Duration::from_secs(1);
 /// Maximum number of entries that wait in memory. Further ones are lost, and their number is recorded.
 const MAX_WAITING: usize = 10_000;
 
-pub struct SqliteAudit {
+pub struct AuditTables {
     inner: Arc<AuditInner>,
 }
 
 struct AuditInner {
     db: Database,
+    /// The file, if the tables are in one.
+    file: Option<PathBuf>,
     clock: Arc<dyn Clock>,
     /// Retention in milliseconds.
     keep_ms: i64,
@@ -75,11 +85,24 @@ struct AuditInner {
     writing: tokio::sync::Mutex<Option<i64>>,
 }
 
-impl SqliteAudit {
-    /// Creates an audit in a file that the first entry creates. Entries are deleted after `keep_days`, at least one.
-    pub fn new(path: PathBuf, keep_days: u32, clock: Arc<dyn Clock>) -> Self {
+impl AuditTables {
+    /// Uses a file that the first entry creates. Entries are deleted after `keep_days`, at least one.
+    pub fn sqlite(path: PathBuf, keep_days: u32, clock: Arc<dyn Clock>) -> Self {
+        let db = SqliteDatabase::with_profile(DataFile::Audit, path.clone(), DatabaseProfile::Erasable);
+        Self::new(Database::Sqlite(Arc::new(db)), Some(path), keep_days, clock)
+    }
+
+    /// Uses tables of a server, which several hosts can share.
+    #[cfg(feature = "postgres")]
+    pub fn postgres(server: PostgresConfig, keep_days: u32, clock: Arc<dyn Clock>) -> Self {
+        let server = PostgresServer::new("audit 'postgres'", server, ServerTables::Own(postgres::AUDIT));
+        Self::new(Database::Postgres(server), None, keep_days, clock)
+    }
+
+    fn new(db: Database, file: Option<PathBuf>, keep_days: u32, clock: Arc<dyn Clock>) -> Self {
         let inner = AuditInner {
-            db: Database::with_profile(DataFile::Audit, path, DatabaseProfile::Erasable),
+            db,
+            file,
             clock,
             keep_ms: i64::from(keep_days.max(1)) * DAY_MS,
             queue: Mutex::default(),
@@ -92,11 +115,12 @@ impl SqliteAudit {
         Self { inner: Arc::new(inner) }
     }
 
-    pub fn path(&self) -> &Path {
-        self.inner.db.path()
+    /// Returns true if anything was ever recorded. Does not create the database.
+    pub async fn exists(&self) -> Result<bool, Fault> {
+        self.inner.db.exists().await
     }
 
-    /// Waits until all earlier entries are on disk.
+    /// Waits until all earlier entries are stored.
     pub async fn flush(&self) -> Result<(), Fault> {
         self.inner.write_detached().await
     }
@@ -110,37 +134,34 @@ impl SqliteAudit {
         self.inner.db.close().await;
     }
 
-    /// Fails if the file exists and cannot be read.
+    /// Fails if the database exists and cannot be read.
     pub async fn check_readable(&self) -> Result<(), Fault> {
-        match self.inner.db.exists().await {
-            true => {
-                self.inner.db.read(|db| db.value::<i64>("SELECT count(*) FROM anchor", []).map(drop)).await
-            }
-            false => Ok(()),
-        }
+        let read =
+            async |db: Session<'_>| db.value::<i64>("SELECT seq FROM audit_anchor", &[]).await.map(drop);
+        self.inner.db.read_existing(read).await
     }
 
     /// Returns the last matching entries, oldest first.
     pub async fn search(&self, filter: &AuditFilter) -> Result<Vec<AuditRecord>, Fault> {
         let filter = filter.clone();
-        self.inner.db.read(move |db| read::search(db, &filter)).await
+        self.inner.db.read(async move |db: Session<'_>| read::search(db, &filter).await).await
     }
 
     /// Walks the chain and returns its first broken entry.
     pub async fn verify(&self) -> Result<ChainReport, Fault> {
-        self.inner.db.read(read::verify).await
+        self.inner.db.read(async |db: Session<'_>| read::verify(db).await).await
     }
 
     /// Whether the chain has an entry with this digest, in hexadecimal.
     pub async fn contains(&self, digest: &str) -> Result<bool, Fault> {
-        let digest = digest.trim().to_owned();
-        let sql = "SELECT EXISTS (SELECT 1 FROM entry WHERE lower(hex(digest)) = lower(?1))
-            OR EXISTS (SELECT 1 FROM anchor WHERE lower(hex(digest)) = lower(?1))";
-        self.inner.db.read(move |db| db.value(sql, [&digest])).await
+        let Some(digest) = read::bytes_of(digest.trim()) else { return Ok(false) };
+        let sql = "SELECT EXISTS (SELECT 1 FROM audit_entry WHERE digest = ?1)
+            OR EXISTS (SELECT 1 FROM audit_anchor WHERE digest = ?1)";
+        self.inner.db.read(async move |db: Session<'_>| db.value(sql, values![digest]).await).await
     }
 
     pub async fn principals(&self) -> Result<Vec<KnownPrincipal>, Fault> {
-        self.inner.db.read(read::principals).await
+        self.inner.db.read(async |db: Session<'_>| read::principals(db).await).await
     }
 
     /// Deletes the key of a principal and its use of quotas. Its entries stay, without anything that names it.
@@ -149,7 +170,8 @@ impl SqliteAudit {
     pub async fn erase(&self, name: &str, details: &str) -> Result<bool, Fault> {
         self.flush().await?;
         let (name, details, now) = (name.to_owned(), details.to_owned(), self.inner.now());
-        let existed = self.inner.db.write(move |db| write::erase(db, &name, now, &details)).await?;
+        let erase = async move |db: Session<'_>| write::erase(db, &name, now, &details).await;
+        let existed = self.inner.db.write(&[CHAIN, &[QUOTAS]].concat(), erase).await?;
         // Earlier versions of the deleted rows are in the -wal file until it is truncated.
         self.inner.db.reclaim_space().await?;
         Ok(existed)
@@ -191,11 +213,13 @@ impl AuditInner {
             let today = self.now() / DAY_MS;
             if *cleaned != Some(today) {
                 let (now, mut before) = (self.now(), self.now() - self.keep_ms);
-                if let Some(oldest) = self.db.read(write::oldest).await? {
+                let oldest = self.db.read(async |db: Session<'_>| write::oldest(db).await).await?;
+                if let Some(oldest) = oldest {
                     // One day at a time: a clock that is ahead by years must not delete everything.
                     before = before.min(oldest + DAY_MS);
                 }
-                while self.db.write(move |db| write::delete_old(db, before, now)).await? {}
+                let delete = async move |db: Session<'_>| write::delete_old(db, before, now).await;
+                while self.db.write(CHAIN, delete).await? {}
                 *cleaned = Some(today);
             }
         }
@@ -207,16 +231,16 @@ impl AuditInner {
             waiting.into_iter().map(|WaitingEntry { entry, done }| (entry, done)).unzip();
         let (entries, now) = (Arc::new(entries), self.now());
         let batch = Arc::clone(&entries);
-        let written = self.db.write(move |db| {
-            write::append(db, &batch)?;
+        let append = async move |db: Session<'_>| {
+            write::append(db, &batch).await?;
             if lost == 0 {
                 return Ok(());
             }
             let details = format!("{lost} entries could not be stored");
             let entry = AuditEntry::event(AuditKind::Loss, &Principal::Local, "error", &details);
-            write::append(db, &[TimedEntry { at: now, entry }])
-        });
-        let written = written.await;
+            write::append(db, &[TimedEntry { at: now, entry }]).await
+        };
+        let written = self.db.write(CHAIN, append).await;
         if let Err(fault) = &written {
             self.is_working.store(false, Ordering::Release);
             if !self.is_failing.swap(true, Ordering::AcqRel) {
@@ -242,7 +266,7 @@ impl AuditInner {
 }
 
 #[async_trait]
-impl AuditLog for SqliteAudit {
+impl AuditLog for AuditTables {
     fn record(&self, entry: AuditEntry) {
         self.inner.push(entry, None);
         // Without a runtime, the entry waits for the next flush.
@@ -260,9 +284,9 @@ impl AuditLog for SqliteAudit {
     }
 
     fn record_refusal(&self, entry: AuditEntry) {
-        match self.inner.free_space.is_low(self.inner.db.path()) {
-            true => lock(&self.inner.queue).add_lost(),
-            false => self.record(entry),
+        match &self.inner.file {
+            Some(file) if self.inner.free_space.is_low(file) => lock(&self.inner.queue).add_lost(),
+            _ => self.record(entry),
         }
     }
 
@@ -285,8 +309,8 @@ impl AuditLog for SqliteAudit {
         }
         self.inner.write_detached().await?;
         if !self.inner.is_working.load(Ordering::Acquire) {
-            // Nothing waited. Opening the file shows whether it can be written at all.
-            self.inner.db.write(|_| Ok(())).await?;
+            // Nothing waited. A write shows whether the database can be written at all.
+            self.inner.db.write(&[], async |_: Session<'_>| Ok(())).await?;
             self.inner.is_working.store(true, Ordering::Release);
         }
         Ok(())

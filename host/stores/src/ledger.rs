@@ -1,4 +1,4 @@
-//! The call ledger: a database that all hosts of a machine share.
+//! The call ledger: a file that all hosts of a machine share, or tables of a PostgreSQL server.
 //!
 //! Recording queues a call. The first call starts a task that writes the queue in one transaction and ends when it is
 //! empty, so an idle host opens nothing. Every call is counted, but in a burst only the first [`MAX_ROWS`] get rows of
@@ -7,6 +7,7 @@
 
 mod health;
 mod read;
+pub(crate) mod schema;
 mod sums;
 mod write;
 
@@ -18,6 +19,7 @@ use std::{
 
 use async_trait::async_trait;
 use gatehouse_core::{
+    hash::hex,
     lock,
     outcome::Fault,
     ports::{
@@ -27,20 +29,23 @@ use gatehouse_core::{
     tool::ToolId,
 };
 use gatehouse_files::{Durability, write_private};
-use rusqlite::Connection;
+use ring::rand::{SecureRandom as _, SystemRandom};
 use tokio::{sync::watch, time::timeout};
 
 pub use self::health::LedgerHealth;
 use self::{health::LossCounter, sums::CallSums};
-use super::{
-    copy::DataFile,
-    db::{Database, DatabaseProfile},
-    error::{Result, StoreError},
-    statements::CachedStatements as _,
+#[cfg(feature = "postgres")]
+use crate::postgres::{self, PostgresConfig, PostgresServer, ServerTables};
+use crate::{
+    sql::{Database, Result, Session, StoreError, Turn},
+    sqlite::{DataFile, DatabaseProfile, SqliteDatabase},
+    worker::run_detached,
 };
-use crate::worker::run_detached;
 
 const DAY_MS: i64 = 86_400_000;
+
+/// The turn of all writes: they add to the same totals.
+const CALLS: &[Turn<'static>] = &[Turn::Alone("ledger")];
 
 /// Maximum number of calls that one transaction writes as rows. Fewer suffice to find related tools.
 const MAX_ROWS: usize = 1_000;
@@ -50,12 +55,14 @@ const GATHER_TIME: Duration = Duration::from_secs(1);
 /// A tool call may wait for the query.
 const MAX_FLUSH_WAIT: Duration = Duration::from_secs(1);
 
-pub struct SqliteLedger {
+pub struct LedgerTables {
     inner: Arc<Inner>,
 }
 
 struct Inner {
     db: Database,
+    /// The file with the key of the pseudonyms of callers. `None` if the database has it.
+    key_file: Option<PathBuf>,
     clock: Arc<dyn Clock>,
     /// Retention of individual calls in milliseconds.
     retention_ms: i64,
@@ -80,12 +87,26 @@ struct LedgerBatch {
     rows: Vec<CallSample>,
 }
 
-impl SqliteLedger {
-    /// Creates a ledger in a file that the first call creates, with a key file next to it. Individual calls are deleted
-    /// after `retention_days`, at least one; daily totals stay.
-    pub fn new(path: PathBuf, retention_days: u32, clock: Arc<dyn Clock>) -> Self {
+impl LedgerTables {
+    /// Uses a file that the first call creates, with a key file next to it. Individual calls are deleted after
+    /// `retention_days`, at least one; daily totals stay.
+    pub fn sqlite(path: PathBuf, retention_days: u32, clock: Arc<dyn Clock>) -> Self {
+        let key_file = path.with_extension("key");
+        let db = SqliteDatabase::with_profile(DataFile::Ledger, path, DatabaseProfile::Counters);
+        Self::new(Database::Sqlite(Arc::new(db)), Some(key_file), retention_days, clock)
+    }
+
+    /// Uses tables of a server, which several hosts can share.
+    #[cfg(feature = "postgres")]
+    pub fn postgres(server: PostgresConfig, retention_days: u32, clock: Arc<dyn Clock>) -> Self {
+        let server = PostgresServer::new("ledger 'postgres'", server, ServerTables::Own(postgres::LEDGER));
+        Self::new(Database::Postgres(server), None, retention_days, clock)
+    }
+
+    fn new(db: Database, key_file: Option<PathBuf>, retention_days: u32, clock: Arc<dyn Clock>) -> Self {
         let inner = Inner {
-            db: Database::with_profile(DataFile::Ledger, path, DatabaseProfile::Counters),
+            db,
+            key_file,
             clock,
             retention_ms: i64::from(retention_days.max(1)) * DAY_MS,
             queue: Mutex::default(),
@@ -99,8 +120,9 @@ impl SqliteLedger {
         self.inner.losses.subscribe()
     }
 
-    pub fn path(&self) -> &Path {
-        self.inner.db.path()
+    /// Returns true if any call was ever recorded. Does not create the database.
+    pub async fn exists(&self) -> Result<bool, Fault> {
+        self.inner.db.exists().await
     }
 
     /// Writes queued calls and closes the ledger permanently.
@@ -132,11 +154,12 @@ impl Inner {
             if unwritten.sums.calls == 0 {
                 return Ok(());
             }
-            let (written, key) = (Arc::clone(&unwritten), self.db.path().with_extension("key"));
-            let write = move |db: &rusqlite::Transaction<'_>| {
-                write::insert(db, &written.sums, &written.rows, &caller_key(db, &key)?)
+            let (written, key_file) = (Arc::clone(&unwritten), self.key_file.clone());
+            let write = async move |db: Session<'_>| {
+                let key = caller_key(db, key_file.as_deref()).await?;
+                write::insert(db, &written.sums, &written.rows, &key).await
             };
-            if let Err(fault) = self.db.write(write).await {
+            if let Err(fault) = self.db.write(CALLS, write).await {
                 let lost = self.requeue(&unwritten, &fault);
                 self.losses.record_write_failure(&fault, lost);
                 return Err(fault);
@@ -145,7 +168,8 @@ impl Inner {
             let today = self.now() / DAY_MS;
             if *cleaned != Some(today) {
                 let before = self.now() - self.retention_ms;
-                while self.db.write(move |db| write::forget_calls(db, before)).await? {}
+                let forget = async move |db: Session<'_>| write::forget_calls(db, before).await;
+                while self.db.write(CALLS, forget).await? {}
                 *cleaned = Some(today);
             }
         }
@@ -194,25 +218,26 @@ impl LedgerQueue {
     }
 }
 
-/// Returns the key that pseudonymizes callers, and creates it if missing. Runs in a write transaction, so only one
-/// process creates it.
-fn caller_key(db: &Connection, path: &Path) -> Result<String> {
-    if let Ok(key) = std::fs::read_to_string(path)
+/// Returns the key that pseudonymizes callers. A file that is missing is created, in a write transaction, so that only
+/// one process creates it.
+async fn caller_key(db: Session<'_>, file: Option<&Path>) -> Result<String> {
+    let Some(file) = file else { return db.value("SELECT key FROM ledger_key", &[]).await };
+    if let Ok(key) = std::fs::read_to_string(file)
         && key.len() == 64
     {
         return Ok(key);
     }
-    let key: String = db.value("SELECT lower(hex(randomblob(32)))", [])?;
-    write_private(path, key.as_bytes(), Durability::Synced).map_err(StoreError::KeyFile)?;
+    let mut bytes = [0; 32];
+    SystemRandom::new()
+        .fill(&mut bytes)
+        .map_err(|_| StoreError::invalid("the system has no random bytes"))?;
+    let key = hex(bytes);
+    write_private(file, key.as_bytes(), Durability::Synced).map_err(StoreError::KeyFile)?;
     Ok(key)
 }
 
-fn source(filter: &MetricsFilter) -> (Option<&'static str>, Option<&str>) {
-    filter.source.as_ref().map(|source| (source.kind(), &**source.name())).unzip()
-}
-
 #[async_trait]
-impl CallLedger for SqliteLedger {
+impl CallLedger for LedgerTables {
     fn record(&self, sample: CallSample) {
         let mut queue = lock(&self.inner.queue);
         queue.add(sample);
@@ -232,18 +257,20 @@ impl CallLedger for SqliteLedger {
         let _ignored = timeout(MAX_FLUSH_WAIT, self.inner.write_detached()).await;
         let (filter, first_day) = (filter.clone(), self.inner.first_day(filter));
         let today = self.inner.now() / DAY_MS;
-        self.inner.db.read(move |db| read::metrics(db, &filter, first_day, today)).await
+        let read = async move |db: Session<'_>| read::metrics(db, &filter, first_day, today).await;
+        self.inner.db.read(read).await
     }
 
     async fn reset(&self, filter: &MetricsFilter) -> Result<u64, Fault> {
         self.flush().await?;
         let (filter, first_day) = (filter.clone(), self.inner.first_day(filter));
-        self.inner.db.write(move |db| write::reset(db, &filter, first_day)).await
+        let reset = async move |db: Session<'_>| write::reset(db, &filter, first_day).await;
+        self.inner.db.write(CALLS, reset).await
     }
 
     async fn related(&self, tool: &ToolId, limit: usize) -> Result<Vec<RelatedTool>, Fault> {
         let tool = tool.clone();
-        self.inner.db.read(move |db| read::related(db, &tool, limit)).await
+        self.inner.db.read(async move |db: Session<'_>| read::related(db, &tool, limit).await).await
     }
 
     async fn flush(&self) -> Result<(), Fault> {

@@ -1,10 +1,18 @@
 //! Related tools are reported only if they are statistically significant.
 
-use super::*;
+use gatehouse_core::{
+    SourceId, ToolId,
+    ports::{
+        CallLedger as _,
+        ledger::{CallSample, SampleEnding},
+    },
+};
 
-#[tokio::test]
-async fn following_tools_are_related_if_significant() {
-    let place = Place::new();
+use super::{MINUTE, Place, id};
+use crate::engines::LedgerFixture;
+
+pub(crate) async fn following_tools_are_related_if_significant<F: LedgerFixture>(engine: F) {
+    let place = Place::new(engine);
     let ledger = place.ledger();
     let session = || {
         for tool in ["find", "read", "noise", "noise", "noise", "noise"] {
@@ -29,9 +37,8 @@ async fn following_tools_are_related_if_significant() {
     assert!(ledger.related(&id("unknown"), 9).await.unwrap().is_empty());
 }
 
-#[tokio::test]
-async fn other_tools_of_the_same_callers_are_related() {
-    let place = Place::new();
+pub(crate) async fn other_tools_of_the_same_callers_are_related<F: LedgerFixture>(engine: F) {
+    let place = Place::new(engine);
     let ledger = place.ledger();
     for caller in 0..20 {
         let tools: &[&str] = if caller < 6 { &["find", "read", "all"] } else { &["other", "all"] };
@@ -46,9 +53,8 @@ async fn other_tools_of_the_same_callers_are_related() {
     assert_eq!(summary, [("read", false, 6, 6)], "tools that all callers use are not related");
 }
 
-#[tokio::test]
-async fn a_gates_own_calls_between_those_of_servers_do_not_count() {
-    let place = Place::new();
+pub(crate) async fn a_gates_own_calls_between_those_of_servers_do_not_count<F: LedgerFixture>(engine: F) {
+    let place = Place::new(engine);
     let ledger = place.ledger();
     let through_a_gate = |tool: &str, gate: &[&str]| {
         ledger.record(place.call(tool, SampleEnding::Replied));

@@ -9,8 +9,8 @@ use std::{
 use gatehouse_core::{Principal, hash::hex, lock};
 use tokio::time::Instant;
 
-use super::{AuditInner, write};
-use crate::worker::run_detached;
+use super::{AuditInner, CHAIN, write};
+use crate::{sql::Session, worker::run_detached};
 
 /// Time for which a pseudonym is remembered. Another process may have erased the principal.
 const MAX_AGE: Duration = Duration::from_secs(60);
@@ -50,12 +50,14 @@ impl Pseudonyms {
         // A caller that stops waiting finds it the next time.
         run_detached(async move {
             let name = principal.clone();
-            let known = audit.db.read(move |db| write::find_key(db, name.as_str())).await.ok().flatten();
+            let find = async move |db: Session<'_>| write::find_key(db, name.as_str()).await;
+            let known = audit.db.read(find).await.ok().flatten();
             let key = match known {
                 Some(key) => key,
                 None => {
                     let (name, now) = (principal.clone(), audit.now());
-                    audit.db.write(move |db| write::key_of(db, name.as_str(), now)).await?
+                    let key_of = async move |db: Session<'_>| write::key_of(db, name.as_str(), now).await;
+                    audit.db.write(CHAIN, key_of).await?
                 }
             };
             let mut digits = hex(&key.pseudonym);

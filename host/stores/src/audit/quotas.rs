@@ -1,4 +1,4 @@
-//! The use of quotas, and what they refused, in the file of the audit.
+//! The use of quotas, and what they refused, in the database of the audit.
 
 use async_trait::async_trait;
 use gatehouse_core::{
@@ -6,12 +6,13 @@ use gatehouse_core::{
     ports::{QuotaStore, quota::StoredUsage},
 };
 
-use super::{DAY_MS, QuotaRefusals, SqliteAudit, read, write};
+use super::{AuditTables, DAY_MS, QUOTAS, QuotaRefusals, read, write};
+use crate::sql::Session;
 
-impl SqliteAudit {
+impl AuditTables {
     /// Returns the calls that quotas refused since a time in milliseconds since 1970.
     pub async fn quota_refusals(&self, since: i64) -> Result<Vec<QuotaRefusals>, Fault> {
-        self.inner.db.read(move |db| read::quota_refusals(db, since)).await
+        self.inner.db.read(async move |db: Session<'_>| read::quota_refusals(db, since).await).await
     }
 
     /// Returns the stored use of quotas of all principals, in windows that began today.
@@ -21,17 +22,15 @@ impl SqliteAudit {
 }
 
 #[async_trait]
-impl QuotaStore for SqliteAudit {
+impl QuotaStore for AuditTables {
     async fn load(&self, since: u64) -> Result<Vec<StoredUsage>, Fault> {
-        if !self.inner.db.exists().await {
-            return Ok(Vec::new());
-        }
         let since = i64::try_from(since).unwrap_or(i64::MAX);
-        self.inner.db.read(move |db| write::load_usage(db, since)).await
+        self.inner.db.read_existing(async move |db: Session<'_>| write::load_usage(db, since).await).await
     }
 
     async fn save(&self, usage: Vec<StoredUsage>, since: u64) -> Result<(), Fault> {
         let since = i64::try_from(since).unwrap_or(i64::MAX);
-        self.inner.db.write(move |db| write::save_usage(db, &usage, since)).await
+        let save = async move |db: Session<'_>| write::save_usage(db, &usage, since).await;
+        self.inner.db.write(&[QUOTAS], save).await
     }
 }

@@ -1,0 +1,54 @@
+//! The audit on PostgreSQL.
+
+use std::{sync::Arc, time::Duration};
+
+use gatehouse_core::{
+    FaultKind,
+    ports::{AuditLog as _, Clock},
+};
+use gatehouse_stores::{AuditTables, PostgresConfig};
+
+use super::{Postgres, server::Database};
+use crate::{
+    audit_behaviours::{NAME, audit_behaviours, entry},
+    engines::AuditFixture,
+    support::clock,
+};
+
+impl AuditFixture for Postgres {
+    fn open_audit(&self, clock: Arc<dyn Clock>) -> AuditTables {
+        AuditTables::postgres(PostgresConfig::parse(&self.database.url()).unwrap(), 10, clock)
+    }
+
+    async fn unprotect_audit(&self) {
+        for table in ["audit_entry", "audit_principal"] {
+            self.change_audit(&format!("ALTER TABLE {table} DISABLE TRIGGER USER")).await.unwrap();
+        }
+    }
+
+    async fn change_audit(&self, sql: &str) -> Result<(), String> {
+        let client = self.database.connect().await;
+        let changed = client.batch_execute(&format!("SET search_path = gatehouse; {sql}")).await;
+        changed.map_err(|error| error.as_db_error().unwrap().message().to_owned())
+    }
+}
+
+audit_behaviours!(Postgres);
+
+#[tokio::test]
+async fn entries_wait_while_the_server_is_gone() {
+    let Some(mut database) = Database::breakable().await else { return };
+    let mut server = PostgresConfig::parse(&database.url()).unwrap();
+    (server.times.first_pause, server.times.longest_pause) = (Duration::ZERO, Duration::ZERO);
+    let audit = AuditTables::postgres(server, 10, clock());
+    audit.commit(entry(NAME, "before")).await.unwrap();
+    database.server.as_mut().unwrap().crash();
+    let fault = audit.commit(entry(NAME, "meanwhile")).await.unwrap_err();
+    assert_eq!(fault.kind, FaultKind::Unavailable);
+    assert!(fault.message.starts_with("audit 'postgres' at 127.0.0.1"), "{fault}");
+    assert!(audit.check().await.is_err(), "calls that change something are refused");
+    database.server.as_mut().unwrap().run();
+    assert_eq!(audit.check().await, Ok(()));
+    let report = audit.verify().await.unwrap();
+    assert_eq!((report.entries, report.broken), (2, None));
+}
