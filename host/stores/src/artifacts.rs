@@ -7,6 +7,8 @@
 //! Longer than 300 lines because the service is one trait, whose functions share the owner and the limits.
 
 pub(crate) mod blocks;
+#[cfg(feature = "chroma")]
+mod chroma;
 pub(crate) mod engine;
 mod pointer;
 mod read;
@@ -38,6 +40,8 @@ use gatehouse_core::{
 };
 use tokio::{task::JoinHandle, time::sleep};
 
+#[cfg(feature = "chroma")]
+use self::chroma::ChromaVectors;
 use self::{
     engine::{ArtifactSpan, NewArtifact, OwnerScope, PackedText},
     row::ArtifactRow,
@@ -45,14 +49,15 @@ use self::{
     tables::{ArtifactTables, TEXTS},
 };
 #[cfg(feature = "chroma")]
-use crate::chroma::{ChromaConfig, ChromaVectors};
+use crate::chroma::ChromaConfig;
 #[cfg(feature = "postgres")]
-use crate::postgres::{self, PostgresConfig, PostgresServer, ServerTables};
+use crate::sql::postgres::{PostgresConfig, PostgresServer, ServerTables};
 use crate::{
-    embedding::{EmbeddingTask, VectorStore},
+    embedding::EmbeddingTask,
     engine::StoreHealth,
+    engine::VectorStore,
+    sql::sqlite::SqliteDatabase,
     sql::{Database, Session, Turn},
-    sqlite::{DatabaseProfile, SqliteDatabase, copy::DataFile},
     worker::run_blocking,
 };
 
@@ -107,7 +112,7 @@ impl ArtifactStore {
         clock: Arc<dyn Clock>,
         embedder: Option<Arc<dyn Embedder>>,
     ) -> Self {
-        let db = SqliteDatabase::with_profile(DataFile::Artifacts, database, DatabaseProfile::Temporary);
+        let db = SqliteDatabase::new(&schema::FILE, database);
         Self::new(Database::Sqlite(Arc::new(db)), limits, clock, embedder)
     }
 
@@ -119,7 +124,7 @@ impl ArtifactStore {
         clock: Arc<dyn Clock>,
         embedder: Option<Arc<dyn Embedder>>,
     ) -> Self {
-        let tables = ServerTables::Own(postgres::ARTIFACTS);
+        let tables = ServerTables::Own(schema::PART);
         let server = PostgresServer::new("artifact store 'postgres'", server, tables);
         Self::new(Database::Postgres(server), limits, clock, embedder)
     }

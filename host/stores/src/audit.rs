@@ -12,7 +12,9 @@ mod queue;
 mod quotas;
 mod read;
 pub(crate) mod schema;
+mod verify;
 mod write;
+mod writer;
 
 use std::{
     path::PathBuf,
@@ -27,26 +29,20 @@ use async_trait::async_trait;
 use gatehouse_core::{
     Principal, lock,
     outcome::Fault,
-    ports::{
-        AuditLog, Clock,
-        audit::{AuditEntry, AuditKind},
-    },
+    ports::{AuditLog, Clock, audit::AuditEntry},
 };
 use tokio::sync::oneshot;
 
-pub use self::read::{AuditFilter, AuditRecord, BrokenEntry, ChainReport, KnownPrincipal, QuotaRefusals};
-use self::{
-    free_space::FreeSpace,
-    pseudonyms::Pseudonyms,
-    queue::{AuditQueue, WaitingEntry},
-    write::TimedEntry,
+use self::{free_space::FreeSpace, pseudonyms::Pseudonyms, queue::AuditQueue};
+pub use self::{
+    read::{AuditFilter, AuditRecord, KnownPrincipal, QuotaRefusals},
+    verify::{BrokenEntry, ChainReport},
 };
 #[cfg(feature = "postgres")]
-use crate::postgres::{self, PostgresConfig, PostgresServer, ServerTables};
+use crate::sql::postgres::{PostgresConfig, PostgresServer, ServerTables};
 use crate::{
+    sql::sqlite::SqliteDatabase,
     sql::{Database, Session, Turn, values},
-    sqlite::{DataFile, DatabaseProfile, SqliteDatabase},
-    worker::run_detached,
 };
 
 /// The turn of all writes but the use of quotas: each continues the chain.
@@ -88,14 +84,14 @@ struct AuditInner {
 impl AuditTables {
     /// Uses a file that the first entry creates. Entries are deleted after `keep_days`, at least one.
     pub fn sqlite(path: PathBuf, keep_days: u32, clock: Arc<dyn Clock>) -> Self {
-        let db = SqliteDatabase::with_profile(DataFile::Audit, path.clone(), DatabaseProfile::Erasable);
+        let db = SqliteDatabase::new(&schema::FILE, path.clone());
         Self::new(Database::Sqlite(Arc::new(db)), Some(path), keep_days, clock)
     }
 
     /// Uses tables of a server, which several hosts can share.
     #[cfg(feature = "postgres")]
     pub fn postgres(server: PostgresConfig, keep_days: u32, clock: Arc<dyn Clock>) -> Self {
-        let server = PostgresServer::new("audit 'postgres'", server, ServerTables::Own(postgres::AUDIT));
+        let server = PostgresServer::new("audit 'postgres'", server, ServerTables::Own(schema::PART));
         Self::new(Database::Postgres(server), None, keep_days, clock)
     }
 
@@ -149,7 +145,7 @@ impl AuditTables {
 
     /// Walks the chain and returns its first broken entry.
     pub async fn verify(&self) -> Result<ChainReport, Fault> {
-        self.inner.db.read(async |db: Session<'_>| read::verify(db).await).await
+        self.inner.db.read(async |db: Session<'_>| verify::verify(db).await).await
     }
 
     /// Whether the chain has an entry with this digest, in hexadecimal.
@@ -175,93 +171,6 @@ impl AuditTables {
         // Earlier versions of the deleted rows are in the -wal file until it is truncated.
         self.inner.db.reclaim_space().await?;
         Ok(existed)
-    }
-}
-
-impl AuditInner {
-    fn now(&self) -> i64 {
-        i64::try_from(self.clock.now_ms()).unwrap_or(i64::MAX)
-    }
-
-    fn push(&self, entry: AuditEntry, done: Option<oneshot::Sender<Result<(), Fault>>>) {
-        let entry = TimedEntry { at: self.now(), entry };
-        let mut queue = lock(&self.queue);
-        if done.is_none() && queue.waiting.len() >= MAX_WAITING {
-            queue.add_lost();
-        } else {
-            queue.waiting.push(WaitingEntry { entry, done });
-        }
-    }
-
-    /// Writes everything that waits, in a separate task, so that a cancelled caller loses nothing.
-    async fn write_detached(self: &Arc<Self>) -> Result<(), Fault> {
-        let inner = Arc::clone(self);
-        run_detached(async move { inner.write_all().await }).await
-    }
-
-    async fn write_all(&self) -> Result<(), Fault> {
-        let mut cleaned = self.writing.lock().await;
-        loop {
-            let (waiting, lost) = {
-                let mut queue = lock(&self.queue);
-                (std::mem::take(&mut queue.waiting), std::mem::take(&mut queue.lost))
-            };
-            if waiting.is_empty() && lost == 0 {
-                return Ok(());
-            }
-            self.write(waiting, lost).await?;
-            let today = self.now() / DAY_MS;
-            if *cleaned != Some(today) {
-                let (now, mut before) = (self.now(), self.now() - self.keep_ms);
-                let oldest = self.db.read(async |db: Session<'_>| write::oldest(db).await).await?;
-                if let Some(oldest) = oldest {
-                    // One day at a time: a clock that is ahead by years must not delete everything.
-                    before = before.min(oldest + DAY_MS);
-                }
-                let delete = async move |db: Session<'_>| write::delete_old(db, before, now).await;
-                while self.db.write(CHAIN, delete).await? {}
-                *cleaned = Some(today);
-            }
-        }
-    }
-
-    /// Writes a batch and answers those who wait for it. After a failure the entries wait again.
-    async fn write(&self, waiting: Vec<WaitingEntry>, lost: u64) -> Result<(), Fault> {
-        let (entries, waiters): (Vec<_>, Vec<_>) =
-            waiting.into_iter().map(|WaitingEntry { entry, done }| (entry, done)).unzip();
-        let (entries, now) = (Arc::new(entries), self.now());
-        let batch = Arc::clone(&entries);
-        let append = async move |db: Session<'_>| {
-            write::append(db, &batch).await?;
-            if lost == 0 {
-                return Ok(());
-            }
-            let details = format!("{lost} entries could not be stored");
-            let entry = AuditEntry::event(AuditKind::Loss, &Principal::Local, "error", &details);
-            write::append(db, &[TimedEntry { at: now, entry }]).await
-        };
-        let written = self.db.write(CHAIN, append).await;
-        if let Err(fault) = &written {
-            self.is_working.store(false, Ordering::Release);
-            if !self.is_failing.swap(true, Ordering::AcqRel) {
-                tracing::error!(
-                    "cannot write the audit; calls that change something are refused: {}",
-                    fault.message
-                );
-            }
-            let mut queue = lock(&self.queue);
-            queue.lost += lost;
-            let again =
-                Arc::unwrap_or_clone(entries).into_iter().map(|entry| WaitingEntry { entry, done: None });
-            queue.waiting.splice(..0, again);
-        } else {
-            self.is_working.store(true, Ordering::Release);
-            self.is_failing.store(false, Ordering::Release);
-        }
-        for done in waiters.into_iter().flatten() {
-            let _ = done.send(written.clone());
-        }
-        written
     }
 }
 

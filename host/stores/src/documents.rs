@@ -12,8 +12,6 @@ mod nearest;
 mod search;
 pub(crate) mod tables;
 
-pub(crate) use search::PrefixQuery;
-
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
@@ -35,15 +33,13 @@ use self::detected::DetectedTables;
 pub use self::detected::{DocumentTables, PostgresDocumentsConfig};
 use self::{engine::DocumentEngine, tables::RepositoryTables};
 use crate::{
-    embedding::{EmbeddingTask, TextSource, VectorStore},
+    embedding::{EmbeddingTask, TextSource},
     engine::StoreHealth,
+    engine::VectorStore,
     nearest::nearest_names,
     sql::Database,
-    sqlite::{DataFile, DatabaseProfile, SqliteDatabase},
+    sql::sqlite::SqliteDatabase,
 };
-
-/// Long enough for several batches of another process that indexes.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub struct DocumentLibrary {
     engine: LibraryEngine,
@@ -80,8 +76,7 @@ impl DocumentLibrary {
     /// Creates a library in a SQLite file that the first call opens. With an embedder, search also compares meaning;
     /// calls then need a Tokio runtime for the embedding task.
     pub fn sqlite(database: PathBuf, clock: Arc<dyn Clock>, embedder: Option<Arc<dyn Embedder>>) -> Self {
-        let profile = DatabaseProfile::BusyTimeout(BUSY_TIMEOUT);
-        let db = SqliteDatabase::with_profile(DataFile::Documents, database, profile);
+        let db = SqliteDatabase::new(&tables::schema::FILE, database);
         let engine = Arc::new(RepositoryTables::new(Database::Sqlite(Arc::new(db))));
         let vectors = engine.vectors();
         Self::with_engine(LibraryEngine::Sqlite(engine), vectors, clock, embedder)

@@ -25,7 +25,7 @@ use gatehouse_core::{
 use tokio::{sync::OnceCell, time::timeout};
 
 use crate::{
-    engine::{EmbeddingHealth, QueryVector, StoreHealth},
+    engine::{EmbeddingHealth, NewVector, QueryVector, StoreHealth, VectorItem, VectorModel, VectorStore},
     worker::{Worker, WorkerJob},
 };
 
@@ -40,42 +40,6 @@ const BATCH_SIZE: usize = 64;
 const BATCH_TIMEOUT: Duration = Duration::from_secs(300);
 
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
-
-/// An item to embed, such as a wiki page. All items of a store are of one corpus.
-#[derive(Debug, Clone)]
-pub(crate) struct VectorItem {
-    /// Unique within the corpus.
-    pub(crate) key: String,
-    /// Identifies the item's text.
-    pub(crate) version: String,
-}
-
-#[derive(Debug, Clone)]
-pub(crate) struct NewVector {
-    /// The vector is dropped if the item has another version by now.
-    pub(crate) item: VectorItem,
-    /// `None` if the model returned no vector for the text.
-    pub(crate) vector: Option<Vec<f32>>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct VectorModel {
-    pub(crate) name: String,
-    /// `None` if not yet known.
-    pub(crate) dimension: Option<usize>,
-    /// Earlier edition whose vectors searches still use, so they must not be deleted.
-    pub(crate) searched: Option<String>,
-}
-
-#[async_trait]
-pub(crate) trait VectorStore: Send + Sync {
-    /// Returns up to `max` items after the key `after` that have no vector of this model or one of another dimension,
-    /// sorted by key.
-    async fn waiting(&self, model: &VectorModel, after: &str, max: usize) -> Result<Vec<VectorItem>, Fault>;
-
-    /// Stores vectors of items whose version is unchanged.
-    async fn put(&self, model: &VectorModel, vectors: Vec<NewVector>) -> Result<(), Fault>;
-}
 
 /// Source of the texts to embed.
 #[async_trait]

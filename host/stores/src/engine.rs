@@ -14,10 +14,7 @@ use gatehouse_core::{
 };
 use serde_json::{Map, Value};
 
-use crate::{
-    embedding::{VectorModel, VectorStore},
-    wiki::record::{PageOrigin, PageRecord},
-};
+use crate::wiki::record::{PageOrigin, PageRecord};
 
 #[derive(Debug, Default)]
 pub(crate) struct PageWrites {
@@ -85,6 +82,42 @@ impl PageHead {
     }
 }
 
+/// An item to embed, such as a wiki page. All items of a store are of one corpus.
+#[derive(Debug, Clone)]
+pub(crate) struct VectorItem {
+    /// Unique within the corpus.
+    pub(crate) key: String,
+    /// Identifies the item's text.
+    pub(crate) version: String,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct NewVector {
+    /// The vector is dropped if the item has another version by now.
+    pub(crate) item: VectorItem,
+    /// `None` if the model returned no vector for the text.
+    pub(crate) vector: Option<Vec<f32>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct VectorModel {
+    pub(crate) name: String,
+    /// `None` if not yet known.
+    pub(crate) dimension: Option<usize>,
+    /// Earlier edition whose vectors searches still use, so they must not be deleted.
+    pub(crate) searched: Option<String>,
+}
+
+#[async_trait]
+pub(crate) trait VectorStore: Send + Sync {
+    /// Returns up to `max` items after the key `after` that have no vector of this model or one of another dimension,
+    /// sorted by key.
+    async fn waiting(&self, model: &VectorModel, after: &str, max: usize) -> Result<Vec<VectorItem>, Fault>;
+
+    /// Stores vectors of items whose version is unchanged.
+    async fn put(&self, model: &VectorModel, vectors: Vec<NewVector>) -> Result<(), Fault>;
+}
+
 /// Health of a store. Numbers that it does not have are 0.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StoreHealth {
@@ -149,6 +182,17 @@ pub(crate) struct QueryVector {
     pub(crate) model: String,
     /// Normalized to length 1.
     pub(crate) values: Vec<f32>,
+}
+
+/// Query forms of one prefix. A document matches if any form matches.
+///
+/// The indexes stem words and queries. A prefix can be longer than the stem of its word (`configurat` and
+/// `configuration`), and its own stem can differ from it (`encry` becomes `encri`), so one prefix needs several forms.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct PrefixQuery {
+    pub(crate) prefix: String,
+    /// Whole words, which the index stems.
+    pub(crate) words: Vec<String>,
 }
 
 /// The best pages by name, by words and by vector, each with all three scores. Filters apply before limits. The key of

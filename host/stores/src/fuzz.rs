@@ -8,7 +8,7 @@ pub fn page(input: &[u8]) {
 }
 
 pub fn question(input: &[u8]) {
-    crate::sqlite::fuzz_question(&String::from_utf8_lossy(input));
+    crate::sql::sqlite::fuzz_question(&String::from_utf8_lossy(input));
 }
 
 #[cfg(test)]

@@ -14,15 +14,23 @@ use gatehouse_core::{
 use gatehouse_files::{Durability, write_private};
 
 #[cfg(feature = "postgres")]
-use crate::postgres::{self, PostgresConfig, PostgresServer, ServerTables};
+use crate::sql::postgres::{PostgresConfig, PostgresServer, SchemaPart, ServerTables};
 use crate::{
+    sql::sqlite::{FileKind, SqliteDatabase, identity},
     sql::{
         Database, Result, Session, SqlRow, StoreError, Turn,
         schema::{SchemaStep, Steps},
         values,
     },
-    sqlite::{SqliteDatabase, copy::DataFile, identity},
 };
+
+/// The file of this domain.
+pub(crate) const FILE: FileKind =
+    FileKind { is_replaceable: true, ..FileKind::new("auth.db", "the API keys", SCHEMA) };
+
+/// The tables of this domain.
+#[cfg(feature = "postgres")]
+pub(crate) const PART: SchemaPart = SchemaPart::new("keys", 5, SCHEMA);
 
 pub(crate) const SCHEMA: Steps = &[SchemaStep {
     // 1: keys and their secrets. Times are in Unix milliseconds; lists are JSON. Triggers count changes, so that no
@@ -96,14 +104,14 @@ pub struct KeyTables {
 impl KeyTables {
     /// Uses the file at `path`. Only [`KeyStore::add`] creates it.
     pub fn sqlite(path: PathBuf) -> Self {
-        let db = Database::Sqlite(Arc::new(SqliteDatabase::new(DataFile::Auth, path.clone())));
+        let db = Database::Sqlite(Arc::new(SqliteDatabase::new(&FILE, path.clone())));
         Self { db, file: Some(path) }
     }
 
     /// Uses tables of a server, which several hosts can share.
     #[cfg(feature = "postgres")]
     pub fn postgres(server: PostgresConfig) -> Self {
-        let tables = ServerTables::Own(postgres::KEYS);
+        let tables = ServerTables::Own(PART);
         let server = PostgresServer::new("API keys 'postgres'", server, tables);
         Self { db: Database::Postgres(server), file: None }
     }

@@ -27,7 +27,7 @@ use gatehouse_core::{
 };
 
 #[cfg(feature = "postgres")]
-use crate::postgres::{self, PostgresConfig, PostgresServer, ServerTables};
+use crate::sql::postgres::{PostgresConfig, PostgresServer, ServerTables};
 #[cfg(feature = "weaviate-neo4j")]
 use crate::weaviate_neo4j::{WeaviateNeo4jConfig, WeaviateNeo4jEngine};
 use crate::{
@@ -35,7 +35,7 @@ use crate::{
     engine::{PageEngine, PageScope, StoreHealth},
     nearest::nearest,
     sql::Database,
-    sqlite::{SqliteDatabase, copy::DataFile},
+    sql::sqlite::SqliteDatabase,
     wiki::{WikiRoots, ids},
 };
 
@@ -71,7 +71,7 @@ impl WikiKnowledge {
         embedder: Option<Arc<dyn Embedder>>,
     ) -> Self {
         let KnowledgeConfig { database, roots, default_root } = config;
-        let db = Database::Sqlite(Arc::new(SqliteDatabase::new(DataFile::Knowledge, database)));
+        let db = Database::Sqlite(Arc::new(SqliteDatabase::new(&pages::schema::FILE, database)));
         Self::with_engine(Arc::new(PageTables::new(db)), (roots, default_root), clock, embedder)
     }
 
@@ -84,7 +84,7 @@ impl WikiKnowledge {
         clock: Arc<dyn Clock>,
         embedder: Option<Arc<dyn Embedder>>,
     ) -> Self {
-        let tables = ServerTables::Own(postgres::KNOWLEDGE);
+        let tables = ServerTables::Own(pages::schema::PART);
         let server = PostgresServer::new("knowledge engine 'postgres'", server, tables);
         let engine = Arc::new(PageTables::new(Database::Postgres(server)));
         Self::with_engine(engine, (roots, default_root), clock, embedder)

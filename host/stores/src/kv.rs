@@ -18,15 +18,22 @@ use gatehouse_core::{
 
 use self::entry::{Entry, owner_bytes};
 #[cfg(feature = "postgres")]
-use crate::postgres::{self, PostgresConfig, PostgresServer, ServerTables};
+use crate::sql::postgres::{PostgresConfig, PostgresServer, SchemaPart, ServerTables};
 use crate::{
+    sql::sqlite::{FileKind, SqliteDatabase},
     sql::{
         Database, Result, Session, Turn,
         schema::{SchemaStep, Steps},
         values,
     },
-    sqlite::{SqliteDatabase, copy::DataFile},
 };
+
+/// The file of this domain.
+pub(crate) const FILE: FileKind = FileKind::new("kv.db", "key-value store of the gates", SCHEMA);
+
+/// The tables of this domain.
+#[cfg(feature = "postgres")]
+pub(crate) const PART: SchemaPart = SchemaPart::new("kv", 4, SCHEMA);
 
 pub(crate) const SCHEMA: Steps = &[SchemaStep {
     // 1: values by gate and key. owner: empty if the value belongs to no principal. The value column is last, so that
@@ -63,13 +70,13 @@ pub struct KvTables {
 impl KvTables {
     /// Keeps values in a file that the first call creates.
     pub fn sqlite(path: PathBuf, clock: Arc<dyn Clock>) -> Self {
-        Self { db: Database::Sqlite(Arc::new(SqliteDatabase::new(DataFile::Kv, path))), clock }
+        Self { db: Database::Sqlite(Arc::new(SqliteDatabase::new(&FILE, path))), clock }
     }
 
     /// Keeps values on a server, which several hosts can share.
     #[cfg(feature = "postgres")]
     pub fn postgres(server: PostgresConfig, clock: Arc<dyn Clock>) -> Self {
-        let tables = ServerTables::Own(postgres::KV);
+        let tables = ServerTables::Own(PART);
         let server = PostgresServer::new("key-value store 'postgres'", server, tables);
         Self { db: Database::Postgres(server), clock }
     }

@@ -35,10 +35,10 @@ use tokio::{sync::watch, time::timeout};
 pub use self::health::LedgerHealth;
 use self::{health::LossCounter, sums::CallSums};
 #[cfg(feature = "postgres")]
-use crate::postgres::{self, PostgresConfig, PostgresServer, ServerTables};
+use crate::sql::postgres::{PostgresConfig, PostgresServer, ServerTables};
 use crate::{
+    sql::sqlite::SqliteDatabase,
     sql::{Database, Result, Session, StoreError, Turn},
-    sqlite::{DataFile, DatabaseProfile, SqliteDatabase},
     worker::run_detached,
 };
 
@@ -92,14 +92,14 @@ impl LedgerTables {
     /// `retention_days`, at least one; daily totals stay.
     pub fn sqlite(path: PathBuf, retention_days: u32, clock: Arc<dyn Clock>) -> Self {
         let key_file = path.with_extension("key");
-        let db = SqliteDatabase::with_profile(DataFile::Ledger, path, DatabaseProfile::Counters);
+        let db = SqliteDatabase::new(&schema::FILE, path);
         Self::new(Database::Sqlite(Arc::new(db)), Some(key_file), retention_days, clock)
     }
 
     /// Uses tables of a server, which several hosts can share.
     #[cfg(feature = "postgres")]
     pub fn postgres(server: PostgresConfig, retention_days: u32, clock: Arc<dyn Clock>) -> Self {
-        let server = PostgresServer::new("ledger 'postgres'", server, ServerTables::Own(postgres::LEDGER));
+        let server = PostgresServer::new("ledger 'postgres'", server, ServerTables::Own(schema::PART));
         Self::new(Database::Postgres(server), None, retention_days, clock)
     }
 

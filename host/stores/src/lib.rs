@@ -13,6 +13,7 @@ mod chroma;
 mod documents;
 mod embedding;
 mod engine;
+mod files;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 mod keys;
@@ -20,12 +21,9 @@ mod knowledge;
 mod kv;
 mod ledger;
 mod nearest;
-#[cfg(feature = "postgres")]
-mod postgres;
 #[cfg(any(feature = "chroma", feature = "weaviate-neo4j"))]
 mod remote;
 mod sql;
-mod sqlite;
 mod tools;
 #[cfg(feature = "weaviate-neo4j")]
 mod weaviate_neo4j;
@@ -42,16 +40,14 @@ pub use documents::DocumentLibrary;
 #[cfg(feature = "postgres")]
 pub use documents::{DocumentTables, PostgresDocumentsConfig};
 pub use engine::{EmbeddingHealth, StoreHealth};
+pub use files::{DataFile, check, check_all, copy};
 pub use keys::KeyTables;
 pub use knowledge::{KnowledgeConfig, LinkedPage, WikiKnowledge};
 pub use kv::KvTables;
 pub use ledger::{LedgerHealth, LedgerTables};
 #[cfg(feature = "postgres")]
-pub use postgres::{PostgresConfig, PostgresTimeouts};
-pub use sqlite::{
-    copy::{DataFile, check, check_all, copy},
-    lock::DatabaseLock,
-};
+pub use sql::postgres::{PostgresConfig, PostgresTimeouts};
+pub use sql::sqlite::DatabaseLock;
 pub use tools::ToolCatalogStore;
 #[cfg(feature = "weaviate-neo4j")]
 pub use weaviate_neo4j::{RemoteTimeouts, WeaviateNeo4jConfig};

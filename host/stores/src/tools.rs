@@ -3,6 +3,17 @@
 //!
 //! Longer than 300 lines because it has every method of the trait.
 
+mod catalog;
+mod current;
+mod file;
+mod read;
+mod review;
+mod schema;
+mod write;
+
+use self::current::SqliteTools;
+pub(crate) use self::schema::FILE;
+
 use std::{
     collections::HashMap,
     path::PathBuf,
@@ -30,7 +41,6 @@ use tokio::time::Instant;
 
 use crate::{
     embedding::{EmbeddingTask, TextSource},
-    sqlite::tools::SqliteTools,
     worker::run_blocking,
 };
 

@@ -15,7 +15,7 @@ use std::{
 
 use gatehouse_core::hash::hex;
 use gatehouse_files::{ScratchFolder, sweep};
-use gatehouse_stores::{DataFile, DatabaseLock};
+use gatehouse_stores::DataFile;
 use rustix::{
     fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, fstat, openat, readlinkat, statat},
     io::Errno,
@@ -52,7 +52,7 @@ pub(crate) fn make(state: &Path, target: &Path, force: bool) -> Result<ArchiveSu
     let failed = |error: io::Error| io_message("written", target, error) + "; no file was written";
     // Shared locks keep a restore out until this is done.
     let _locks = DataFile::ALL
-        .map(|data_file| DatabaseLock::lock_shared(data_file, &state.join(data_file.file())))
+        .map(|data_file| data_file.lock_shared(&state.join(data_file.file())))
         .into_iter()
         .collect::<Result<Vec<_>, _>>()?;
     // Work in a private directory. First remove those of killed backups.

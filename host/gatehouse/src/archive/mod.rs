@@ -126,9 +126,7 @@ fn lock_exclusively(state: &Path) -> Result<Vec<DatabaseLock>, PlainError> {
         let (state, processes) = (state.display(), hosts.iter().map(place).collect::<Vec<_>>().join(", "));
         bail!("hosts are running on {state}: {processes}. Stop them first");
     }
-    let locks = DataFile::ALL
-        .iter()
-        .map(|data_file| DatabaseLock::lock_exclusive(*data_file, &state.join(data_file.file())));
+    let locks = DataFile::ALL.iter().map(|data_file| data_file.lock_exclusive(&state.join(data_file.file())));
     Ok(locks.collect::<Result<_, _>>()?)
 }
 

@@ -1,6 +1,26 @@
 //! Tables of artifacts.
 
-use crate::sql::schema::{SchemaStep, Steps};
+#[cfg(feature = "postgres")]
+use crate::sql::postgres::{ITEMS, SchemaPart};
+use crate::{
+    artifacts::engine::ARTIFACTS,
+    sql::{
+        schema::{SchemaStep, Steps},
+        sqlite::{DatabaseProfile, FileKind},
+    },
+};
+
+/// The file of this domain.
+pub(crate) const FILE: FileKind = FileKind {
+    corpus: ARTIFACTS,
+    profile: DatabaseProfile::Temporary,
+    ..FileKind::new("artifacts.db", "artifact store 'sqlite'", SCHEMA)
+};
+
+/// The tables of this domain.
+#[cfg(feature = "postgres")]
+pub(crate) const PART: SchemaPart =
+    SchemaPart { depends_on: Some(&ITEMS), ..SchemaPart::new("artifacts", 3, SCHEMA) };
 
 pub(crate) const SCHEMA: Steps = &[SchemaStep {
     // 1: texts in blocks, and metadata by owner. Times are in Unix milliseconds.
@@ -68,8 +88,8 @@ pub(crate) const SCHEMA: Steps = &[SchemaStep {
         name   TEXT NOT NULL UNIQUE
     ) STRICT;
 ",
-        crate::sqlite::vector_tables!(),
-        crate::sqlite::vector_state!(),
+        crate::sql::sqlite::vector_tables!(),
+        crate::sql::sqlite::vector_state!(),
     ),
     // Items and their vectors are in tables that all domains share. Blocks are already compressed. terms: search terms,
     // and one for the owner. length: number of terms. weight: approximate bytes of the artifact.

@@ -19,8 +19,8 @@ use super::{
     words, write,
 };
 use crate::{
-    embedding::{VectorModel, VectorStore},
     engine::StoreHealth,
+    engine::{VectorModel, VectorStore},
     sql::{Database, Result, Session, StoreError, Turn, values, vectors::Vectors},
 };
 

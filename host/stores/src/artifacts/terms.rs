@@ -9,7 +9,7 @@ use super::{
     words::{ArtifactScores, CHANGES},
 };
 use crate::{
-    postgres::{
+    sql::postgres::{
         IndexTerms, PgvectorQuery, PostgresSession, SqlValues, VectorSearch, WeightedForms, column, forms,
         forms_cte, total_score_sql, with_variants,
     },

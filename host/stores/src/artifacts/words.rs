@@ -16,11 +16,11 @@ use super::{
     row::{ArtifactRow, StoredArtifact},
 };
 use crate::{
-    sql::{Result, Session, SqlValue, StoreError, vectors::Vectors},
-    sqlite::{
+    sql::sqlite::{
         CachedStatements as _, RowFilter, VectorCache, WordIndex, best, list, search_words, vectors,
         with_variants,
     },
+    sql::{Result, Session, SqlValue, StoreError, vectors::Vectors},
 };
 
 /// Scores of the best artifacts, by number.

@@ -1,6 +1,22 @@
 //! Schema of the audit and of the use of quotas.
 
-use crate::sql::schema::{SchemaStep, Steps};
+#[cfg(feature = "postgres")]
+use crate::sql::postgres::SchemaPart;
+use crate::sql::{
+    schema::{SchemaStep, Steps},
+    sqlite::{DatabaseProfile, FileKind},
+};
+
+/// The file of this domain.
+pub(crate) const FILE: FileKind = FileKind {
+    profile: DatabaseProfile::Erasable,
+    is_replaceable: true,
+    ..FileKind::new("audit.db", "the audit", SCHEMA)
+};
+
+/// The tables of this domain.
+#[cfg(feature = "postgres")]
+pub(crate) const PART: SchemaPart = SchemaPart::new("audit", 6, SCHEMA);
 
 pub(crate) const SCHEMA: Steps = &[SchemaStep {
     // 1: entries in a chain of digests, keys of principals, and the use of quotas. Times are in Unix milliseconds.

@@ -2,8 +2,10 @@
 
 use std::{fs, net::IpAddr, sync::atomic::AtomicU64};
 
-use gatehouse_core::{FaultKind, ports::quota::WindowUsage};
-use rusqlite::Connection;
+use gatehouse_core::{
+    FaultKind,
+    ports::{audit::AuditKind, quota::WindowUsage},
+};
 
 use super::*;
 use gatehouse_core::ports::{QuotaStore as _, quota::StoredUsage};
@@ -47,13 +49,6 @@ impl AuditFile {
 
     fn path(&self) -> PathBuf {
         self.dir.path().join("audit.db")
-    }
-
-    /// Changes the file as somebody with access to the disk can.
-    fn tamper(&self, sql: &str) {
-        let db = Connection::open(self.path()).unwrap();
-        db.execute_batch("DROP TRIGGER entry_is_fixed; DROP TRIGGER entry_stays;").unwrap();
-        db.execute_batch(sql).unwrap();
     }
 
     async fn broken(&self) -> Option<i64> {

@@ -7,9 +7,9 @@ use gatehouse_core::{lock, outcome::Fault, ports::text::TokenCounter};
 
 use super::{engine::DocumentEngine, existing::ExistingTables, tables::RepositoryTables};
 use crate::{
-    embedding::{NewVector, VectorItem, VectorModel, VectorStore},
-    postgres::{self, PostgresConfig, PostgresServer, ServerTables},
+    engine::{NewVector, VectorItem, VectorModel, VectorStore},
     sql::Database,
+    sql::postgres::{PostgresConfig, PostgresServer, ServerTables},
 };
 
 const SUBJECT: &str = "document store 'postgres'";
@@ -46,7 +46,8 @@ pub(super) struct DetectedTables {
 impl DetectedTables {
     pub(super) fn new(config: PostgresDocumentsConfig) -> Self {
         let PostgresDocumentsConfig { server, tables: configured, tokens } = config;
-        let own_server = PostgresServer::new(SUBJECT, server.clone(), ServerTables::Own(postgres::DOCUMENTS));
+        let own_server =
+            PostgresServer::new(SUBJECT, server.clone(), ServerTables::Own(super::tables::schema::PART));
         let existing_server = PostgresServer::new(SUBJECT, server, ServerTables::Foreign);
         Self {
             configured,

@@ -9,11 +9,7 @@ use gatehouse_core::{
     search::{NameQuery, ScoredCandidate, SearchQuery},
 };
 
-use super::search::PrefixQuery;
-use crate::{
-    embedding::VectorModel,
-    engine::{QueryVector, StoreHealth},
-};
+use crate::engine::{PrefixQuery, QueryVector, StoreHealth, VectorModel};
 
 pub(crate) const CHUNKS: &str = "chunk";
 

@@ -16,7 +16,11 @@ use super::{
     engine::{DocumentCandidate, DocumentCandidates, DocumentQuestion, FixedVectors, StoredFile},
     lines,
 };
-use crate::{embedding::words_only_note, engine::QueryVector};
+
+use crate::{
+    embedding::words_only_note,
+    engine::{PrefixQuery, QueryVector},
+};
 
 const MAX_RESULTS: usize = 1_000;
 
@@ -206,17 +210,6 @@ const MIN_LETTERS: usize = 3;
 
 /// Endings that complete a prefix longer than the stem.
 const ENDINGS: [&str; 8] = ["e", "ed", "es", "ing", "ion", "er", "s", "ss"];
-
-/// Query forms of one prefix. A document matches if any form matches.
-///
-/// The indexes stem words and queries. A prefix can be longer than the stem of its word (`configurat` and
-/// `configuration`), and its own stem can differ from it (`encry` becomes `encri`), so one prefix needs several forms.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct PrefixQuery {
-    pub(crate) prefix: String,
-    /// Whole words, which the index stems.
-    pub(crate) words: Vec<String>,
-}
 
 /// Returns the prefix queries of a question, for documents that contain none of its whole words, in lowercase letters
 /// and digits.

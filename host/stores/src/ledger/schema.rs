@@ -1,6 +1,19 @@
 //! Schema of the call ledger.
 
-use crate::sql::schema::{SchemaStep, Steps};
+#[cfg(feature = "postgres")]
+use crate::sql::postgres::SchemaPart;
+use crate::sql::{
+    schema::{SchemaStep, Steps},
+    sqlite::{DatabaseProfile, FileKind},
+};
+
+/// The file of this domain.
+pub(crate) const FILE: FileKind =
+    FileKind { profile: DatabaseProfile::Counters, ..FileKind::new("ledger.db", "the ledger", SCHEMA) };
+
+/// The tables of this domain.
+#[cfg(feature = "postgres")]
+pub(crate) const PART: SchemaPart = SchemaPart::new("ledger", 7, SCHEMA);
 
 pub(crate) const SCHEMA: Steps = &[SchemaStep {
     // 1: individual calls temporarily, daily totals permanently. Times are in Unix milliseconds, days in UTC days since

@@ -13,8 +13,8 @@ use super::{
     session::Session,
 };
 #[cfg(feature = "postgres")]
-use crate::postgres::PostgresServer;
-use crate::sqlite::SqliteDatabase;
+use crate::sql::postgres::PostgresServer;
+use crate::sql::sqlite::SqliteDatabase;
 
 /// The writes that a write waits for. SQLite runs one at a time anyway.
 #[derive(Debug, Clone, Copy)]

@@ -14,8 +14,11 @@
 
 pub(crate) mod database;
 pub(crate) mod error;
+#[cfg(feature = "postgres")]
+pub(crate) mod postgres;
 pub(crate) mod schema;
 pub(crate) mod session;
+pub(crate) mod sqlite;
 pub(crate) mod value;
 pub(crate) mod vectors;
 

@@ -11,8 +11,8 @@ use super::{
     value::{FromColumn, SqlRow, SqlValue},
 };
 #[cfg(feature = "postgres")]
-use crate::postgres::PostgresSession;
-use crate::sqlite::SqliteSession;
+use crate::sql::postgres::PostgresSession;
+use crate::sql::sqlite::SqliteSession;
 
 /// Statements of [`Session::run_each`] that are sent without waiting. More would fill memory, and time out together.
 #[cfg(feature = "postgres")]

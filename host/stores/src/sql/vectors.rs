@@ -7,11 +7,10 @@ use serde_json::json;
 
 use super::{Database, Result, Session, database::complete, value::storable, values};
 #[cfg(feature = "postgres")]
-use crate::postgres::{PostgresSession, PostgresVectors};
+use crate::sql::postgres::{PostgresSession, PostgresVectors};
 use crate::{
-    embedding::{VectorModel, VectorStore},
-    engine::StoreHealth,
-    sqlite::{SqliteDatabase, SqliteSession, VectorCache},
+    engine::{StoreHealth, VectorModel, VectorStore},
+    sql::sqlite::{SqliteDatabase, SqliteSession, VectorCache},
 };
 
 /// Vectors of one corpus.

@@ -26,9 +26,9 @@ use self::{
     weaviate::WeaviateClient,
 };
 use crate::{
-    embedding::{VectorModel, VectorStore},
     engine::{
-        PageCandidates, PageEngine, PageHead, PageQuestion, PageScope, StoreHealth, WriteOutcome, WritePlan,
+        PageCandidates, PageEngine, PageHead, PageQuestion, PageScope, StoreHealth, VectorModel, VectorStore,
+        WriteOutcome, WritePlan,
     },
     wiki::record::PageRecord,
 };

@@ -13,7 +13,7 @@ use super::{
     neo4j::Neo4jClient,
     weaviate::{CollectionFacts, PageVector, collection_name},
 };
-use crate::embedding::{NewVector, VectorItem, VectorModel, VectorStore};
+use crate::engine::{NewVector, VectorItem, VectorModel, VectorStore};
 
 /// Returns the name under which Neo4j records the vectors of a collection. Without one, no page has such a vector.
 pub(super) fn recorded_name(model: &str, collection: Option<&CollectionFacts>) -> String {

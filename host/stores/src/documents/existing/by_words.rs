@@ -7,8 +7,8 @@ use super::{
     words::{WordSource, word_forms},
 };
 use crate::{
-    postgres::{QueryForm, SqlValues, bm25, column, inverse_document_frequency, prefix_forms},
     sql::Result,
+    sql::postgres::{QueryForm, SqlValues, bm25, column, inverse_document_frequency, prefix_forms},
 };
 
 const MAX_COMPARED_DOCUMENTS: i64 = 20_000;

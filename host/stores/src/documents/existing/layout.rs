@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{vectors::VectorColumn, words::WordSource};
 use crate::{
-    postgres::{PostgresSession, column},
+    sql::postgres::{PostgresSession, column},
     sql::{Result, StoreError},
 };
 

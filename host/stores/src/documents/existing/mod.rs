@@ -28,10 +28,9 @@ use gatehouse_core::{
 use self::{layout::ExistingLayout, read::RepositoryFacts};
 use crate::{
     documents::engine::{DocumentCandidates, DocumentEngine, DocumentQuestion, FixedVectors, StoredFile},
-    embedding::VectorModel,
-    engine::StoreHealth,
-    postgres::{PostgresServer, PostgresSession},
+    engine::{StoreHealth, VectorModel},
     sql::Result,
+    sql::postgres::{PostgresServer, PostgresSession},
     worker::run_blocking,
 };
 

@@ -9,8 +9,8 @@ use tokio_postgres::Row;
 use super::layout::ExistingLayout;
 use crate::{
     documents::engine::match_name,
-    postgres::{PostgresSession, column, to_count},
     sql::Result,
+    sql::postgres::{PostgresSession, column, to_count},
 };
 
 const MAX_LISTED: i64 = 200_000;

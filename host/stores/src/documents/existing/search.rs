@@ -14,8 +14,8 @@ use crate::{
     documents::engine::{DocumentCandidate, DocumentCandidates, DocumentQuestion},
     embedding::words_only_note,
     engine::name_matches,
-    postgres::{MAX_NAME_ROWS, PostgresSession, column},
     sql::Result,
+    sql::postgres::{MAX_NAME_ROWS, PostgresSession, column},
 };
 
 /// Characters of a query that can be a name.

@@ -2,8 +2,8 @@
 
 use super::layout::TableColumn;
 use crate::{
-    postgres::{PostgresSession, column},
     sql::Result,
+    sql::postgres::{PostgresSession, column},
 };
 
 #[derive(Debug, Clone)]

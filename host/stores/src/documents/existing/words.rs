@@ -6,8 +6,8 @@ use gatehouse_core::search::{SearchQuery, composed, search_key};
 
 use super::layout::{TABLES, TableColumn};
 use crate::{
-    postgres::{PostgresSession, QueryForm, index_form, occurrences_sql},
     sql::Result,
+    sql::postgres::{PostgresSession, QueryForm, index_form, occurrences_sql},
 };
 
 /// Text search configurations to use if the database does not show how the column was made.

@@ -14,8 +14,8 @@ use rusqlite::{Connection, params, types::ValueRef};
 use super::read::RepositoryKey;
 use crate::{
     engine::QueryVector,
+    sql::sqlite::{CachedStatements as _, vectors},
     sql::{Result, StoreError},
-    sqlite::{CachedStatements as _, vectors},
 };
 
 /// The least recently searched repositories are evicted first, but never the one just searched.

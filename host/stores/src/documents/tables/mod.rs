@@ -4,6 +4,7 @@ mod chunk_vectors;
 mod put;
 mod read;
 pub(crate) mod schema;
+mod search;
 #[cfg(feature = "postgres")]
 mod terms;
 mod words;
@@ -21,8 +22,7 @@ use gatehouse_core::{
 use self::{chunk_vectors::ChunkVectorCache, put::PreparedFile};
 use super::engine::{CHUNKS, DocumentCandidates, DocumentEngine, DocumentQuestion, StoredFile, match_name};
 use crate::{
-    embedding::{VectorModel, VectorStore},
-    engine::StoreHealth,
+    engine::{StoreHealth, VectorModel, VectorStore},
     sql::{Database, Session, Turn, vectors::Vectors},
     worker::run_blocking,
 };

@@ -5,7 +5,7 @@ use gatehouse_core::{outcome::Fault, ports::documents::NewFile};
 
 use super::index_key;
 #[cfg(feature = "postgres")]
-use crate::postgres::{IndexTerms, with_variants};
+use crate::sql::postgres::{IndexTerms, with_variants};
 use crate::{
     documents::chunk::{abstract_of, version},
     engine::name_keys,

@@ -1,6 +1,34 @@
 //! Tables of documents.
 
-use crate::sql::schema::{SchemaStep, Steps};
+use std::time::Duration;
+
+#[cfg(feature = "postgres")]
+use crate::sql::postgres::{ITEMS, SchemaPart};
+use crate::{
+    documents::engine::CHUNKS,
+    sql::{
+        schema::{SchemaStep, Steps},
+        sqlite::{DatabaseProfile, FileKind},
+    },
+};
+
+/// Time that a writer waits for another one: long enough for several batches of another process that indexes.
+const MAX_WAIT: Duration = Duration::from_secs(60);
+
+/// The file of this domain.
+pub(crate) const FILE: FileKind = FileKind {
+    corpus: CHUNKS,
+    profile: DatabaseProfile::BusyTimeout(MAX_WAIT),
+    ..FileKind::new("documents.db", "document store 'sqlite'", SCHEMA)
+};
+
+/// The tables of this domain.
+#[cfg(feature = "postgres")]
+pub(crate) const PART: SchemaPart = SchemaPart {
+    depends_on: Some(&ITEMS),
+    write_timeout: Some(MAX_WAIT),
+    ..SchemaPart::new("documents", 2, SCHEMA)
+};
 
 pub(crate) const SCHEMA: Steps = &[SchemaStep {
     // 1: repositories, documents, their names and chunks. Columns named `key` hold forms of names and paths that are
@@ -72,7 +100,7 @@ pub(crate) const SCHEMA: Steps = &[SchemaStep {
 ",
     // Word indexes are created with each repository.
     sqlite: concat!(
-        crate::sqlite::vector_tables!(),
+        crate::sql::sqlite::vector_tables!(),
         "
     -- Finds the vector of a moved text.
     CREATE INDEX item_version ON item (version);

@@ -20,7 +20,7 @@ use crate::{
     documents::engine::{CHUNKS, DocumentCandidate, DocumentCandidates, DocumentQuestion},
     embedding::words_only_note,
     engine::name_matches,
-    postgres::{
+    sql::postgres::{
         MAX_NAME_ROWS, PgvectorQuery, PostgresSession, SqlValues, VectorSearch, WeightedForms, column, forms,
         forms_cte, name_range, prefix_forms, to_count, total_score_sql,
     },

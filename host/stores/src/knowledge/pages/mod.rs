@@ -17,10 +17,9 @@ use gatehouse_core::{
 use serde_json::{Map, Value};
 
 use crate::{
-    embedding::{VectorModel, VectorStore},
     engine::{
-        PAGES, PageCandidates, PageEngine, PageHead, PageQuestion, PageScope, StoreHealth, WriteOutcome,
-        WritePlan,
+        PAGES, PageCandidates, PageEngine, PageHead, PageQuestion, PageScope, StoreHealth, VectorModel,
+        VectorStore, WriteOutcome, WritePlan,
     },
     sql::{Commit, Database, Session, Turn, values, vectors::Vectors},
     wiki::{ids, record::PageRecord},

@@ -11,7 +11,7 @@ use super::write::{COLUMNS, PageColumns, VALUES};
 use crate::{
     embedding::words_only_note,
     engine::{PageCandidates, PageQuestion, name_matches},
-    postgres::{
+    sql::postgres::{
         IndexTerms, MAX_NAME_ROWS, PgvectorQuery, PostgresSession, QueryForm, SqlValues, VectorSearch,
         WEIGHTED_FORMS_SQL, WeightedForms, column, forms, name_range, score_sql, with_variants,
     },

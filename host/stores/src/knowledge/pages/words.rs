@@ -13,11 +13,11 @@ use super::terms;
 use super::write::{COLUMNS, PageColumns, VALUES};
 use crate::{
     engine::{NEAREST_PAGES, PageCandidates, PageQuestion, name_matches},
-    sql::{Result, Session, StoreError, values, vectors::Vectors},
-    sqlite::{
+    sql::sqlite::{
         CachedStatements as _, RowFilter, VectorCache, WordIndex, best, list, search_words, separated,
         vectors, with_variants,
     },
+    sql::{Result, Session, StoreError, values, vectors::Vectors},
     wiki::record::PageRecord,
 };
 
@@ -220,11 +220,12 @@ fn pages_with_any(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{knowledge::pages::schema::SCHEMA, sqlite::migrate};
+    use crate::{knowledge::pages::schema::SCHEMA, sql::sqlite::migrate};
 
     fn plan(db: &Connection, index: &str, types: &[PageType], domains: &[String]) -> Vec<String> {
         let filter = PageFilter::new(db, types, domains).unwrap().rows();
-        let sql = format!("EXPLAIN QUERY PLAN {}", crate::sqlite::match_sql(index, INDEX.weights, &filter));
+        let sql =
+            format!("EXPLAIN QUERY PLAN {}", crate::sql::sqlite::match_sql(index, INDEX.weights, &filter));
         let mut values = vec![Value::from("word".to_owned())];
         values.extend(filter.value);
         let mut statement = db.prepare(&sql).unwrap();

@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use gatehouse_core::Fault;
 
 use super::{CypherStatement, Neo4jClient, cypher, rows::Parameters};
-use crate::embedding::VectorItem;
+use crate::engine::VectorItem;
 
 /// Time until the collection of an unused model is deleted: 30 days. Until then, switching back costs nothing, and hosts
 /// with different models can share a graph.

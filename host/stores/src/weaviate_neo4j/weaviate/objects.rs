@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::{WeaviateClient, graphql::GetQuery};
-use crate::{embedding::VectorItem, remote::error_message};
+use crate::{engine::VectorItem, remote::error_message};
 
 /// Maximum results of a query: Weaviate's default limit (`QUERY_MAXIMUM_RESULTS`).
 const MAX_RESULTS: usize = 10_000;

@@ -89,7 +89,7 @@ async fn newer_and_older_schemas_are_refused_and_not_touched() {
     let Some(place) = Postgres::fresh().await else { return };
     let old = shelf(&place).await;
     let database = &place.database;
-    for part in ["documents", "knowledge"] {
+    for part in ["documents", "items"] {
         let set = |version: u32| {
             format!("UPDATE gatehouse.schema_version SET version = {version} WHERE part = '{part}'")
         };
