@@ -218,8 +218,10 @@ impl AuditLog for AuditTables {
         }
         self.inner.write_detached().await?;
         if !self.inner.is_working.load(Ordering::Acquire) {
-            // Nothing waited. A write shows whether the database can be written at all.
-            self.inner.db.write(&[], async |_: Session<'_>| Ok(())).await?;
+            // Nothing waited. A lock for a write shows whether the database can be written at all.
+            let sql = "SELECT seq FROM audit_head @lock(FOR UPDATE)";
+            let lock = async move |db: Session<'_>| db.value::<i64>(sql, &[]).await.map(drop);
+            self.inner.db.write(&[], lock).await?;
             self.inner.is_working.store(true, Ordering::Release);
         }
         Ok(())

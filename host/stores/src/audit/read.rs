@@ -12,6 +12,9 @@ use super::{
 };
 use crate::sql::{Result, Session, SqlRow, SqlValue, StoreError, values};
 
+/// Entries to read at a time.
+pub(super) const MAX_READ: i64 = 1_000;
+
 pub(super) const COLUMNS: &str =
     "seq, at, kind, principal, sealed, preset, tool, rule, approval, outcome, took_us, tokens_in,
     tokens_out, arguments, details, digest";
@@ -137,26 +140,31 @@ async fn matching(
     AuditFilter { tool, since, outcome, limit, .. }: &AuditFilter,
     principal: Option<Vec<u8>>,
 ) -> Result<Vec<AuditRecord>> {
-    let tools = match tool {
-        Some(pattern) => Some(matching_tools(db, pattern).await?),
-        None => None,
-    };
     let limit = i64::try_from(*limit).unwrap_or(i64::MAX);
-    let mut values = values![*since, limit].to_vec();
-    let mut conditions = String::new();
-    let given: [(&str, Option<SqlValue<'_>>); 3] = [
-        ("principal = ?", principal.as_ref().map(|principal| SqlValue::Blob(principal))),
-        ("tool IN @texts(?", tools.as_ref().map(|tools| SqlValue::Texts(tools))),
-        ("outcome = ?", outcome.as_ref().map(|outcome| SqlValue::Text(outcome))),
-    ];
-    for (condition, value) in given {
-        let Some(value) = value else { continue };
-        values.push(value);
-        let end = if condition.contains('(') { ")" } else { "" };
-        conditions.push_str(&format!(" AND {condition}{}{end}", values.len()));
+    let mut values = values![*since].to_vec();
+    let mut conditions = "at >= ?1".to_owned();
+    if let Some(principal) = &principal {
+        values.push(SqlValue::Blob(principal));
+        conditions.push_str(&format!(" AND principal = ?{}", values.len()));
     }
-    let sql =
-        format!("SELECT {COLUMNS} FROM audit_entry WHERE at >= ?1{conditions} ORDER BY seq DESC LIMIT ?2");
+    if let Some(outcome) = outcome {
+        values.push(SqlValue::Text(outcome));
+        conditions.push_str(&format!(" AND outcome = ?{}", values.len()));
+    }
+    let tools;
+    if let Some(pattern) = tool {
+        tools = matching_tools(db, pattern, &conditions, &values).await?;
+        if tools.is_empty() {
+            return Ok(Vec::new());
+        }
+        values.push(SqlValue::Texts(&tools));
+        conditions.push_str(&format!(" AND tool IN @texts(?{})", values.len()));
+    }
+    values.push(SqlValue::Integer(limit));
+    let sql = format!(
+        "SELECT {COLUMNS} FROM audit_entry WHERE {conditions} ORDER BY seq DESC LIMIT ?{}",
+        values.len()
+    );
     let mut rows: Vec<(AuditRow, Vec<u8>)> = db.rows(&sql, &values, from_row).await?;
     rows.reverse();
     let mut principals: HashMap<Vec<u8>, Option<(String, Vec<u8>)>> = HashMap::new();
@@ -172,14 +180,18 @@ async fn matching(
     Ok(records)
 }
 
-/// Returns the tools whose names match a glob.
-async fn matching_tools(db: Session<'_>, pattern: &str) -> Result<Vec<String>> {
+/// Returns the tools of the entries under these conditions whose names match a glob.
+async fn matching_tools(
+    db: Session<'_>,
+    pattern: &str,
+    conditions: &str,
+    values: &[SqlValue<'_>],
+) -> Result<Vec<String>> {
     let glob = Glob::new(pattern).map_err(|error| {
         Fault::invalid(format!("invalid pattern for a tool: {error}")).hint("Use a glob such as github__*.")
     })?;
-    let (glob, sql) =
-        (glob.compile_matcher(), "SELECT DISTINCT tool FROM audit_entry WHERE tool IS NOT NULL");
-    let tools: Vec<String> = db.column(sql, &[]).await?;
+    let sql = format!("SELECT DISTINCT tool FROM audit_entry WHERE tool IS NOT NULL AND {conditions}");
+    let (glob, tools) = (glob.compile_matcher(), db.column::<String, Vec<_>>(&sql, values).await?);
     Ok(tools.into_iter().filter(|tool| glob.is_match(tool)).collect())
 }
 
@@ -211,21 +223,27 @@ fn record(row: &AuditRow, known: Option<&(String, Vec<u8>)>) -> AuditRecord {
 
 /// Returns the calls that quotas refused since a time in milliseconds since 1970.
 pub(super) async fn quota_refusals(db: Session<'_>, since: i64) -> Result<Vec<QuotaRefusals>> {
-    let sql = "SELECT p.name, e.rule, coalesce(e.details, '')
+    let sql = "SELECT e.seq, p.name, e.rule, coalesce(e.details, '')
          FROM audit_entry e JOIN audit_principal p ON p.pseudonym = e.principal
-         WHERE e.at >= ?1 AND e.outcome = 'exhausted' AND e.rule IS NOT NULL";
-    let entry = |row: &SqlRow<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+         WHERE e.at >= ?1 AND e.outcome = 'exhausted' AND e.rule IS NOT NULL AND e.seq > ?2
+         ORDER BY e.seq LIMIT ?3";
+    let entry = |row: &SqlRow<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
     let mut counts: BTreeMap<(String, String), u64> = BTreeMap::new();
-    for (principal, rule, details) in
-        db.rows::<(String, String, String), Vec<_>>(sql, values![since], entry).await?
-    {
-        // The rule of such an entry begins with `quota 'NAME'`. Names have no quotes.
-        let quota = rule.strip_prefix("quota '").and_then(|rest| rest.split_once('\''));
-        let Some((quota, _)) = quota else { continue };
-        // Details begin with `(N refusals` if entries before it were left out.
-        let left_out = details.strip_prefix('(').and_then(|rest| rest.split_once(' '));
-        let left_out = left_out.and_then(|(number, _)| number.parse().ok()).unwrap_or(0);
-        *counts.entry((principal, quota.to_owned())).or_default() += 1 + left_out;
+    let mut after = 0;
+    loop {
+        let entries: Vec<(i64, String, String, String)> =
+            db.rows(sql, values![since, after, MAX_READ], entry).await?;
+        let Some((last, ..)) = entries.last() else { break };
+        after = *last;
+        for (_, principal, rule, details) in entries {
+            // The rule of such an entry begins with `quota 'NAME'`. Names have no quotes.
+            let quota = rule.strip_prefix("quota '").and_then(|rest| rest.split_once('\''));
+            let Some((quota, _)) = quota else { continue };
+            // Details begin with `(N refusals` if entries before it were left out.
+            let left_out = details.strip_prefix('(').and_then(|rest| rest.split_once(' '));
+            let left_out = left_out.and_then(|(number, _)| number.parse().ok()).unwrap_or(0);
+            *counts.entry((principal, quota.to_owned())).or_default() += 1 + left_out;
+        }
     }
     let refusals = counts.into_iter();
     Ok(refusals.map(|((principal, quota), calls)| QuotaRefusals { principal, quota, calls }).collect())

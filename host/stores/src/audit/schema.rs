@@ -16,7 +16,11 @@ pub(crate) const FILE: FileKind = FileKind {
 
 /// The tables of this domain.
 #[cfg(feature = "postgres")]
-pub(crate) const PART: SchemaPart = SchemaPart::new("audit", 6, SCHEMA);
+pub(crate) const PART: SchemaPart = SchemaPart {
+    // A host that comes back has many entries to write.
+    write_timeout: Some(std::time::Duration::from_secs(30)),
+    ..SchemaPart::new("audit", 6, SCHEMA)
+};
 
 pub(crate) const SCHEMA: Steps = &[SchemaStep {
     // 1: entries in a chain of digests, keys of principals, and the use of quotas. Times are in Unix milliseconds.

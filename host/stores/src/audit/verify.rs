@@ -5,10 +5,10 @@ use serde::Serialize;
 
 use super::{
     chain::pseudonym,
-    read::{COLUMNS, digest_of, from_row},
+    read::{COLUMNS, MAX_READ, digest_of, from_row},
     write::{head, retention_details},
 };
-use crate::sql::{Result, Session, SqlRow, values};
+use crate::sql::{Result, Session, SqlRow, value::storable, values};
 
 /// The state of the chain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -28,9 +28,6 @@ pub struct BrokenEntry {
     pub seq: i64,
     pub reason: String,
 }
-
-/// Entries that verification reads at a time.
-const MAX_READ: i64 = 1_000;
 
 /// Walks the chain from its anchor to its head.
 pub(super) async fn verify(db: Session<'_>) -> Result<ChainReport> {
@@ -92,7 +89,8 @@ async fn exchanged_name(db: Session<'_>) -> Result<Option<BrokenEntry>> {
          FROM audit_principal p ORDER BY name";
     let principal = |row: &SqlRow<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
     let rows: Vec<(String, Vec<u8>, Vec<u8>, i64)> = db.rows(sql, &[], principal).await?;
-    let exchanged = rows.into_iter().find(|(name, key, stored, _)| *stored != pseudonym(key, name));
+    let exchanged =
+        rows.into_iter().find(|(name, key, stored, _)| *stored != pseudonym(key, &storable(name)));
     Ok(exchanged.map(|(name, .., seq)| {
         let reason =
             format!("its principal is not '{}', the name that the audit has for it", quoted(&name, 64));

@@ -47,7 +47,8 @@ pub(super) async fn key_of(db: Session<'_>, name: &str, now: i64) -> Result<Prin
     }
     let mut key = vec![0; 32];
     SystemRandom::new().fill(&mut key).map_err(|_| StoreError::invalid("the system has no random bytes"))?;
-    let pseudonym = pseudonym(&key, name).to_vec();
+    // Of the name as stored, which verification compares.
+    let pseudonym = pseudonym(&key, &storable(name)).to_vec();
     let insert = "INSERT INTO audit_principal (name, key, pseudonym, first) VALUES (?1, ?2, ?3, ?4)";
     db.run(insert, values![name, key, pseudonym, now]).await?;
     Ok(PrincipalKey { key, pseudonym })

@@ -13,7 +13,11 @@ pub(crate) const FILE: FileKind =
 
 /// The tables of this domain.
 #[cfg(feature = "postgres")]
-pub(crate) const PART: SchemaPart = SchemaPart::new("ledger", 7, SCHEMA);
+pub(crate) const PART: SchemaPart = SchemaPart {
+    // A host that comes back has many entries to write.
+    write_timeout: Some(std::time::Duration::from_secs(30)),
+    ..SchemaPart::new("ledger", 7, SCHEMA)
+};
 
 pub(crate) const SCHEMA: Steps = &[SchemaStep {
     // 1: individual calls temporarily, daily totals permanently. Times are in Unix milliseconds, days in UTC days since

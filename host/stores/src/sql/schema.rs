@@ -2,7 +2,7 @@
 
 /// Version of a schema after its first step. Lower versions belong to builds from before 0.1.0, which stored data in
 /// other forms.
-pub(crate) const FIRST_VERSION: i64 = 100;
+pub(crate) const FIRST_VERSION: i64 = 101;
 
 /// Steps of one schema. Its version counts the applied steps from [`FIRST_VERSION`].
 pub(crate) type Steps = &'static [SchemaStep];

@@ -59,7 +59,7 @@ impl Vectors {
                 "INSERT INTO item_vector (corpus, key, model, dimension, embedding)
                  SELECT DISTINCT ON (new.key, v.model) ?1, new.key, v.model, v.dimension, v.embedding
                  FROM item new, LATERAL (SELECT i.key FROM item i
-                        WHERE i.version = new.version AND i.corpus = ?1 AND i.number <> new.number LIMIT 16) twin
+                        WHERE i.version = new.version AND i.corpus = ?1 AND i.key NOT IN @texts(?2) LIMIT 16) twin
                     JOIN item_vector v ON v.corpus = ?1 AND v.key = twin.key
                  WHERE new.corpus = ?1 AND new.key IN @texts(?2) ORDER BY new.key, v.model, twin.key
                  ON CONFLICT DO NOTHING"

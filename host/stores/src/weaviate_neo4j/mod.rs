@@ -10,7 +10,11 @@ mod tokenizer;
 mod vectors;
 mod weaviate;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use async_trait::async_trait;
 // Imported only to enable a feature; see Cargo.toml.
@@ -45,6 +49,8 @@ pub(crate) struct WeaviateNeo4jEngine(Arc<ServerPair>);
 struct ServerPair {
     neo4j: Arc<Neo4jClient>,
     weaviate: WeaviateClient,
+    /// Ids of the collections that this process has checked.
+    checked: Mutex<HashSet<String>>,
 }
 
 impl WeaviateNeo4jEngine {
@@ -55,7 +61,7 @@ impl WeaviateNeo4jEngine {
     /// Returns `invalid-arguments` with the name of the variable if an address is invalid.
     pub(crate) fn new(config: &WeaviateNeo4jConfig) -> Result<Self, Fault> {
         let (neo4j, weaviate) = (Arc::new(Neo4jClient::new(config)?), WeaviateClient::new(config)?);
-        Ok(Self(Arc::new(ServerPair { neo4j, weaviate })))
+        Ok(Self(Arc::new(ServerPair { neo4j, weaviate, checked: Mutex::default() })))
     }
 }
 
@@ -122,7 +128,7 @@ impl PageEngine for WeaviateNeo4jEngine {
     }
 
     async fn health(&self, model: Option<&VectorModel>) -> Result<StoreHealth, Fault> {
-        let ServerPair { neo4j, weaviate } = &*self.0;
+        let ServerPair { neo4j, weaviate, .. } = &*self.0;
         let schema = neo4j.schema().await?;
         let mut health = StoreHealth {
             engine: NAME,

@@ -1,17 +1,21 @@
 //! Finds candidate pages: by words and by name in Neo4j, by vector in Weaviate.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use gatehouse_core::{
-    Fault,
+    Fault, FaultKind,
     search::{NameMatch, ScoredCandidate, SearchQuery, script::ScriptRun},
 };
+use tokio::time::timeout;
 
 use super::{
     ServerPair,
     neo4j::PageFilter,
-    tokenizer,
-    vectors::{current, recorded_name},
+    tokenizer::Tokenizer,
+    vectors::{ComparedPages, recorded_name},
     weaviate::collection_name,
 };
 use crate::{
@@ -23,10 +27,19 @@ use crate::{
 /// Searches for one question, of which each but the last deletes the vectors of removed pages that it returned.
 const MAX_SEARCHES: u32 = 3;
 
+/// Time for the vectors of a search. After this, an answer by words only is better than a late answer.
+const MAX_VECTOR_WAIT: Duration = Duration::from_secs(3);
+
 /// A word of the question and the index query that finds it.
 struct SearchWord {
     text: String,
     query: String,
+}
+
+/// A collection, and the name under which Neo4j records its vectors.
+struct SearchedCollection {
+    name: String,
+    recorded: String,
 }
 
 /// Pages near to a question, by key.
@@ -34,8 +47,8 @@ struct SearchWord {
 struct NearPages {
     cosines: BTreeMap<String, f32>,
     without_vector: usize,
-    /// Collection that has the vectors. `None` if there are none.
-    collection: Option<String>,
+    /// `None` if there are no vectors.
+    collection: Option<SearchedCollection>,
     notes: Vec<String>,
 }
 
@@ -47,7 +60,7 @@ impl ServerPair {
     ) -> Result<PageCandidates, Fault> {
         self.neo4j.check_schema().await?;
         let (words, terms) = query_words(question.query.clone()).await?;
-        let (filter, pool) = (PageFilter::of(question), question.pool());
+        let (filter, pool) = (PageFilter::from_question(question), question.pool());
         let (mut by_words, by_name, mut near, unmatched) = tokio::try_join!(
             self.neo4j.by_words(&terms, &filter, pool),
             self.neo4j.name_matches(question, &filter),
@@ -64,7 +77,7 @@ impl ServerPair {
         let (limit, no_words) = (no_words.len(), PageFilter::keys(no_words));
         let (more_words, more_cosines) = tokio::join!(
             self.neo4j.by_words(&terms, &no_words, limit),
-            self.cosines(near.collection.as_deref(), question.vector.as_ref(), &no_vector),
+            self.cosines(near.collection.as_ref(), question.vector.as_ref(), &no_vector),
         );
         by_words.extend(more_words?);
         near.add(more_cosines);
@@ -93,19 +106,39 @@ impl ServerPair {
         let mut near = NearPages::default();
         let Some(QueryVector { model, values }) = vector else { return Ok(near) };
         let among = if filter.is_empty() { None } else { Some(self.neo4j.keys(filter).await?) };
-        let collection = match self.collection(graph, model, Some(values.len())).await {
-            Ok(collection) => collection,
-            Err(fault) => {
-                near.add(Err(fault));
-                return Ok(near);
-            }
-        };
-        let recorded = recorded_name(model, collection.as_ref());
+        let find = self.nearest_of_all(graph, model, values, among.as_deref(), limit);
+        let found = timeout(MAX_VECTOR_WAIT, find).await.unwrap_or_else(|_| {
+            let (address, seconds) = (self.weaviate.address(), MAX_VECTOR_WAIT.as_secs());
+            let cause = format!("knowledge engine 'weaviate' at {address}: no answer within {seconds} s");
+            Err(Fault::new(FaultKind::TimedOut, cause))
+        });
+        match found {
+            Ok(found) => near = found,
+            Err(fault) => near.add(Err(fault)),
+        }
+        Ok(near)
+    }
+
+    /// Returns the nearest pages, of `among` if given, and the number of pages without a vector.
+    async fn nearest_of_all(
+        &self,
+        graph: &str,
+        model: &str,
+        vector: &[f32],
+        among: Option<&[String]>,
+        limit: usize,
+    ) -> Result<NearPages, Fault> {
+        let mut near = NearPages::default();
+        let facts = self.collection(graph, model, Some(vector.len())).await?;
+        if let Some(facts) = &facts {
+            self.check_once(graph, facts).await?;
+        }
+        let recorded = recorded_name(model, facts.as_ref());
         near.without_vector = self.neo4j.count_waiting(&recorded).await? as usize;
-        if collection.is_some() {
-            let name = collection_name(graph, model);
-            near.add(self.nearest(&name, values, among.as_deref(), limit).await);
-            near.collection = Some(name);
+        if facts.is_some() {
+            let collection = SearchedCollection { name: collection_name(graph, model), recorded };
+            near.add(Ok(self.nearest(&collection, vector, among, limit).await?));
+            near.collection = Some(collection);
         }
         Ok(near)
     }
@@ -113,7 +146,7 @@ impl ServerPair {
     /// Returns the cosines of these pages, without those that have no current vector.
     async fn cosines(
         &self,
-        collection: Option<&str>,
+        collection: Option<&SearchedCollection>,
         vector: Option<&QueryVector>,
         keys: &[String],
     ) -> Result<Vec<(String, f32)>, Fault> {
@@ -127,20 +160,23 @@ impl ServerPair {
 
     async fn nearest(
         &self,
-        collection: &str,
+        collection: &SearchedCollection,
         vector: &[f32],
         among: Option<&[String]>,
         limit: usize,
     ) -> Result<Vec<(String, f32)>, Fault> {
         let mut searches = 1;
         loop {
-            let matches = self.weaviate.nearest(collection, vector, among, limit).await?;
-            let (current, removed) = current(&self.neo4j, matches).await?;
+            let matches = self.weaviate.nearest(&collection.name, vector, among, limit).await?;
+            let ComparedPages { current, removed } = self.compare(&collection.recorded, matches).await?;
             if removed.is_empty() || searches == MAX_SEARCHES {
                 return Ok(current);
             }
             // Vectors of removed pages took the places of others.
-            self.weaviate.remove(collection, &removed).await?;
+            if let Err(fault) = self.weaviate.remove(&collection.name, &removed).await {
+                tracing::warn!(%fault, "vectors of removed pages are still in Weaviate");
+                return Ok(current);
+            }
             searches += 1;
         }
     }
@@ -160,7 +196,8 @@ impl NearPages {
 async fn query_words(query: SearchQuery) -> Result<(Vec<SearchWord>, Vec<String>), Fault> {
     let work = move || {
         let SearchQuery { words, joined, stretches } = query;
-        let mut cut = tokenizer::tokenize(&[words.as_slice(), joined.as_slice()].concat())
+        let mut cut = Tokenizer::new()
+            .and_then(|tokenizer| tokenizer.words(&[words.as_slice(), joined.as_slice()].concat()))
             .map_err(|error| Fault::internal(format!("cannot tokenize the question: {error}")))?;
         let mut terms: BTreeSet<String> = cut.split_off(words.len()).into_iter().flatten().collect();
         let mut found_by = Vec::new();

@@ -7,30 +7,41 @@ use rusqlite::Connection;
 /// Characters of a word. Lucene refuses terms of more than 32,766 bytes.
 const MAX_WORD: usize = 64;
 
-/// Returns the words of each text, in order. Takes a few hundred microseconds or more.
-pub(super) fn tokenize<T: AsRef<str>>(texts: &[T]) -> Result<Vec<Vec<String>>, rusqlite::Error> {
-    let db = Connection::open_in_memory()?;
-    db.execute_batch(
-        "CREATE VIRTUAL TABLE text USING fts5 (words, tokenize = 'porter unicode61');
-         CREATE VIRTUAL TABLE word USING fts5vocab (text, instance);",
-    )?;
-    let mut cut = vec![Vec::new(); texts.len()];
-    let mut insert = db.prepare("INSERT INTO text (rowid, words) VALUES (?1, ?2)")?;
-    for (number, text) in (0_i64..).zip(texts) {
-        insert.execute(rusqlite::params![number, text.as_ref()])?;
+/// An index in memory, for one text after the other.
+pub(super) struct Tokenizer(Connection);
+
+impl Tokenizer {
+    pub(super) fn new() -> Result<Self, rusqlite::Error> {
+        let db = Connection::open_in_memory()?;
+        db.execute_batch(
+            "CREATE VIRTUAL TABLE text USING fts5 (words, tokenize = 'porter unicode61');
+             CREATE VIRTUAL TABLE word USING fts5vocab (text, instance);",
+        )?;
+        Ok(Self(db))
     }
-    let mut words = db.prepare("SELECT doc, term FROM word ORDER BY doc, offset")?;
-    let mut rows = words.query([])?;
-    while let Some(row) = rows.next()? {
-        let (number, mut word): (i64, String) = (row.get(0)?, row.get(1)?);
-        word.truncate(word.char_indices().nth(MAX_WORD).map_or(word.len(), |(end, _)| end));
-        if let Some(list) = usize::try_from(number).ok().and_then(|number| cut.get_mut(number))
-            && !script::has_other(&word)
-        {
-            list.push(word);
+
+    /// Returns the words of each text, in order.
+    pub(super) fn words<T: AsRef<str>>(&self, texts: &[T]) -> Result<Vec<Vec<String>>, rusqlite::Error> {
+        // The texts are in the index only for the time of this transaction.
+        let db = self.0.unchecked_transaction()?;
+        let mut cut = vec![Vec::new(); texts.len()];
+        let mut insert = db.prepare_cached("INSERT INTO text (rowid, words) VALUES (?1, ?2)")?;
+        for (number, text) in (0_i64..).zip(texts) {
+            insert.execute(rusqlite::params![number, text.as_ref()])?;
         }
+        let mut words = db.prepare_cached("SELECT doc, term FROM word ORDER BY doc, offset")?;
+        let mut rows = words.query([])?;
+        while let Some(row) = rows.next()? {
+            let (number, mut word): (i64, String) = (row.get(0)?, row.get(1)?);
+            word.truncate(word.char_indices().nth(MAX_WORD).map_or(word.len(), |(end, _)| end));
+            if let Some(list) = usize::try_from(number).ok().and_then(|number| cut.get_mut(number))
+                && !script::has_other(&word)
+            {
+                list.push(word);
+            }
+        }
+        Ok(cut)
     }
-    Ok(cut)
 }
 
 /// Returns the n-grams of non-Latin scripts in the texts, and their prefixes, because a question may be shorter than an
@@ -52,7 +63,10 @@ mod tests {
 
     #[test]
     fn words_are_folded_and_stemmed_in_their_order() {
-        let cut = tokenize(&["Baking loaves, café!", "", "x_y \"NEAR(a)\" 导出"]).expect("words");
+        let cut = Tokenizer::new()
+            .expect("an index")
+            .words(&["Baking loaves, café!", "", "x_y \"NEAR(a)\" 导出"])
+            .expect("words");
         assert_eq!(cut, [vec!["bake", "loav", "cafe"], vec![], vec!["x", "y", "near", "a"]]);
     }
 
@@ -65,6 +79,9 @@ mod tests {
     #[test]
     fn any_text_can_be_cut() {
         let long = "word ".repeat(100_000);
-        assert_eq!(tokenize(&["\0a", "\u{feff}🙂", &long]).expect("words")[2].len(), 100_000);
+        let tokenizer = Tokenizer::new().expect("an index");
+        for _ in 0..2 {
+            assert_eq!(tokenizer.words(&["\0a", "\u{feff}🙂", &long]).expect("words")[2].len(), 100_000);
+        }
     }
 }

@@ -1,16 +1,12 @@
 //! Vectors of pages in Weaviate. Each model has a collection, and Neo4j records the pages whose vectors are in it.
 
-use std::{
-    hash::{BuildHasher as _, Hasher as _, RandomState},
-    sync::Arc,
-};
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 
 use async_trait::async_trait;
-use gatehouse_core::Fault;
+use gatehouse_core::{Fault, lock};
 
 use super::{
     ServerPair,
-    neo4j::Neo4jClient,
     weaviate::{CollectionFacts, PageVector, collection_name},
 };
 use crate::engine::{NewVector, VectorItem, VectorModel, VectorStore};
@@ -29,7 +25,7 @@ impl ServerPair {
         dimension: Option<usize>,
     ) -> Result<Option<CollectionFacts>, Fault> {
         let facts = self.weaviate.facts(&collection_name(graph, model)).await?;
-        Ok(facts.filter(|facts| dimension.is_none_or(|dimension| facts.dimension == dimension)))
+        Ok(facts.filter(|facts| facts.has_vectors(dimension)))
     }
 
     /// Counts the pages without a vector of a model.
@@ -45,11 +41,13 @@ impl ServerPair {
         model: &str,
         dimension: Option<usize>,
     ) -> Result<CollectionFacts, Fault> {
-        if let Some(facts) = self.collection(graph, model, dimension).await? {
-            return Ok(facts);
-        }
         let (name, random) = (collection_name(graph, model), || RandomState::new().build_hasher().finish());
-        self.weaviate.delete_collection(&name).await?;
+        match self.weaviate.facts(&name).await? {
+            Some(facts) if facts.has_vectors(dimension) => return Ok(facts),
+            Some(_) => self.weaviate.delete_collection(&name).await?,
+            // Another host may be creating it.
+            None => {}
+        }
         let id = format!("{:016x}{:016x}", random(), random());
         let facts = CollectionFacts { id, dimension: dimension.unwrap_or(0), model: model.to_owned() };
         self.weaviate.create_collection(&name, &facts).await
@@ -61,6 +59,27 @@ impl ServerPair {
         for model in self.neo4j.models().await? {
             self.weaviate.remove(&collection_name(&graph, &model), keys).await?;
         }
+        // A page that was added again meanwhile waits for its vector again.
+        self.neo4j.clear_records(keys.to_vec(), "").await
+    }
+
+    /// Checks a collection when this process first uses it: marks its model as used, and lets all its pages wait if it
+    /// lost some, as after a restored backup.
+    pub(super) async fn check_once(&self, graph: &str, facts: &CollectionFacts) -> Result<(), Fault> {
+        if lock(&self.checked).contains(&facts.id) {
+            return Ok(());
+        }
+        self.neo4j.use_model(&facts.model).await?;
+        let (name, recorded) =
+            (collection_name(graph, &facts.model), recorded_name(&facts.model, Some(facts)));
+        // Objects are stored before they are recorded, and removed after their pages.
+        if self.neo4j.count_recorded(&recorded).await? > self.weaviate.count(&name).await?
+            && self.neo4j.count_recorded(&recorded).await? > self.weaviate.count(&name).await?
+        {
+            tracing::warn!(model = facts.model, "Weaviate lost vectors of pages; they are made again");
+            self.neo4j.clear_all_records(&recorded).await?;
+        }
+        lock(&self.checked).insert(facts.id.clone());
         Ok(())
     }
 
@@ -85,15 +104,14 @@ impl VectorStore for ServerPair {
 
     async fn put(&self, model: &VectorModel, vectors: Vec<NewVector>) -> Result<(), Fault> {
         let Some(graph) = self.neo4j.graph_id().await? else { return Ok(()) };
-        self.neo4j.use_model(&model.name).await?;
         let dimension = vectors.iter().find_map(|new| new.vector.as_ref().map(Vec::len)).or(model.dimension);
         let facts = self.ensure_collection(&graph, &model.name, dimension).await?;
         let (mut objects, mut items) = (Vec::new(), Vec::new());
         for NewVector { item, vector } in vectors {
-            // The model returned no vector for some pages, which are only recorded.
-            objects.extend(vector.map(|vector| PageVector { item: item.clone(), vector }));
+            objects.push(PageVector { item: item.clone(), vector });
             items.push(item);
         }
+        self.check_once(&graph, &facts).await?;
         let refused = self.weaviate.put(&collection_name(&graph, &model.name), &objects).await?;
         items.retain(|item| refused.iter().all(|(key, _)| *key != item.key));
         self.neo4j.record_vectors(&model.name, &recorded_name(&model.name, Some(&facts)), items).await?;
@@ -104,21 +122,35 @@ impl VectorStore for ServerPair {
     }
 }
 
-/// Returns the neighbors of a search that Neo4j still has with the same version, and the keys of the others.
-pub(super) async fn current(
-    neo4j: &Arc<Neo4jClient>,
-    near: Vec<(VectorItem, f32)>,
-) -> Result<(Vec<(String, f32)>, Vec<String>), Fault> {
-    let keys = near.iter().map(|(item, _)| item.key.clone()).collect();
-    let versions = neo4j.versions(keys).await?;
-    let (mut current, mut outdated) = (Vec::new(), Vec::new());
-    for (VectorItem { key, version }, cosine) in near {
-        match versions.get(&key) {
-            Some(stored) if *stored == version => current.push((key, cosine)),
-            // A changed page waits for its new vector, which replaces this one.
-            Some(_) => {}
-            None => outdated.push(key),
+/// The results of a search in Weaviate, compared with the pages in Neo4j.
+#[derive(Default)]
+pub(super) struct ComparedPages {
+    pub(super) current: Vec<(String, f32)>,
+    /// Keys of removed pages.
+    pub(super) removed: Vec<String>,
+}
+
+impl ServerPair {
+    /// Compares results with the pages. A page whose recorded vector is of another text waits again: two hosts can store
+    /// vectors of one page in the wrong order.
+    pub(super) async fn compare(
+        &self,
+        recorded: &str,
+        near: Vec<(VectorItem, f32)>,
+    ) -> Result<ComparedPages, Fault> {
+        let keys = near.iter().map(|(item, _)| item.key.clone()).collect();
+        let versions = self.neo4j.versions(keys, recorded).await?;
+        let (mut compared, mut outdated) = (ComparedPages::default(), Vec::new());
+        for (VectorItem { key, version }, cosine) in near {
+            match versions.get(&key) {
+                Some((stored, _)) if *stored == version => compared.current.push((key, cosine)),
+                Some((_, is_recorded)) => outdated.extend(is_recorded.then_some(key)),
+                None => compared.removed.push(key),
+            }
         }
+        if !outdated.is_empty() {
+            self.neo4j.clear_records(outdated, recorded).await?;
+        }
+        Ok(compared)
     }
-    Ok((current, outdated))
 }

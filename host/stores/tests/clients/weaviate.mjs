@@ -19,11 +19,11 @@ const found = await client.graphql
   .get()
   .withClassName(ours)
   .withFields("key version _additional { id }")
-  .withWhere({ operator: "Equal", path: ["key"], valueText: "Heuristic/Acme Rest Tip" })
-  .withLimit(3)
+  .withLimit(10)
   .do();
-answers.found = found.data.Get[ours].map((one) => one.key);
-const id = found.data.Get[ours][0]._additional.id;
+const tip = found.data.Get[ours].filter((one) => one.key === "Heuristic/Acme Rest Tip");
+answers.found = tip.map((one) => one.key);
+const id = tip[0]._additional.id;
 answers.object = (await client.data.getterById().withClassName(ours).withId(id).do()).properties.key;
 
 // What the client makes.

@@ -141,8 +141,8 @@ impl DocumentEngine for RepositoryTables {
 
     async fn health(&self, model: Option<&VectorModel>) -> Result<StoreHealth, Fault> {
         let count = async |db: Session<'_>, health: &mut StoreHealth| {
-            let sql = "SELECT (SELECT count(*) FROM repository), (SELECT count(*) FROM file),
-                (SELECT count(*) FROM item WHERE corpus = 'chunk')";
+            let sql = "SELECT count(*), CAST(coalesce(sum(files), 0) AS bigint), CAST(coalesce(sum(items), 0) AS bigint)
+                FROM repository";
             let counts = db.first(sql, &[], |row| Ok((row.count(0)?, row.count(1)?, row.count(2)?))).await?;
             (health.repositories, health.items, health.without_vector) = counts.unwrap_or_default();
             Ok(())

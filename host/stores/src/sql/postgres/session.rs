@@ -149,7 +149,8 @@ impl PostgresSession {
         futures_util::future::try_join(begin, self.check()).await.map(|_| ())
     }
 
-    /// Begins a transaction with these turns. Migrations of the schema part run alone.
+    /// Begins a transaction with these turns. Migrations of the schema part and of those that it
+    /// depends on run alone.
     pub(super) async fn begin_write(&mut self, turns: &[Turn<'_>]) -> Result<()> {
         let ServerTables::Own(part) = self.server.tables else {
             return Err(StoreError::UnsupportedTables(
@@ -162,8 +163,8 @@ impl PostgresSession {
             write_timeout = format!("SET LOCAL lock_timeout = {ms}; SET LOCAL statement_timeout = {ms}; ");
             self.limit = limit + CLIENT_GRACE;
         }
-        let first = shared_advisory_lock(part.lock_key);
-        let locks: Vec<_> = std::iter::once(first).chain(turns.iter().map(turn_lock)).collect();
+        let parts = part.all().into_iter().rev().map(|part| shared_advisory_lock(part.lock_key));
+        let locks: Vec<_> = parts.chain(turns.iter().map(turn_lock)).collect();
         // Omits READ WRITE, so that a server default of read-only transactions applies.
         let begin = format!("BEGIN ISOLATION LEVEL READ COMMITTED; {write_timeout}{}", locks.join("; "));
         // Sends both in one round trip.

@@ -230,7 +230,8 @@ async fn store(
             SELECT model FROM known WHERE model <> $1 AND model IS DISTINCT FROM $4 AND NOT EXISTS (SELECT 1 FROM gatehouse.item_vector v
                 WHERE v.corpus = $3 AND v.model = known.model AND v.made > now() - make_interval(days => $2))
         )
-        DELETE FROM gatehouse.item_vector WHERE corpus = $3 AND model IN (SELECT model FROM outdated)";
+        DELETE FROM gatehouse.item_vector WHERE ctid = ANY(ARRAY(SELECT v.ctid FROM gatehouse.item_vector v
+            WHERE v.corpus = $3 AND v.model IN (SELECT model FROM outdated) FOR UPDATE SKIP LOCKED))";
     db.run(old, &[&model.name, &UNUSED_MODEL_DAYS, &corpus, &model.searched]).await?;
     Ok(())
 }

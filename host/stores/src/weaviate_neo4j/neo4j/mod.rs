@@ -216,7 +216,7 @@ impl Neo4jError {
     fn is_conflict(&self) -> bool {
         match self {
             Self::Neo4j(neo4rs::Error::Neo4j(error)) => {
-                error.kind() == Neo4jErrorKind::Transient
+                error.kind() == Neo4jErrorKind::Transient && !error.code().contains("OutOfMemory")
                     || error.code().contains("ConstraintValidationFailed")
             }
             _ => false,

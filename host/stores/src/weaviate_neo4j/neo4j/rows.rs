@@ -11,6 +11,7 @@ use neo4rs::{BoltType, Row};
 use super::{Neo4jError, words::page_terms};
 use crate::{
     engine::PageHead,
+    weaviate_neo4j::tokenizer::Tokenizer,
     wiki::{
         edges, ids,
         record::{PageOrigin, PageRecord, parse_type},
@@ -33,8 +34,8 @@ pub(super) fn key(id: &str) -> String {
 }
 
 /// Returns the row that stores a page, and its size in bytes. Blocks, because it runs the tokenizer.
-pub(super) fn page(record: &PageRecord) -> Result<(usize, Parameters), Neo4jError> {
-    let words = page_terms(record)?;
+pub(super) fn page(tokenizer: &Tokenizer, record: &PageRecord) -> Result<(usize, Parameters), Neo4jError> {
+    let words = page_terms(tokenizer, record)?;
     let weight = record.content.len() + record.overview.len() + words.len();
     let mut set = properties(record)?;
     set.extend([("words", words.into()), ("version", record.version_to_embed().into())]);

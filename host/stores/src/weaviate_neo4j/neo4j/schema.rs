@@ -18,7 +18,7 @@ pub(crate) const SCHEMA: i64 = FIRST_VERSION - 1 + STEPS.len() as i64;
 
 /// Version of a graph after its first step. Lower versions belong to builds from before 0.1.0, which stored data in other
 /// forms.
-const FIRST_VERSION: i64 = 100;
+const FIRST_VERSION: i64 = 101;
 
 /// Migration steps. Each statement is idempotent and runs in its own transaction, because Neo4j cannot mix schema and
 /// data changes. Never edit a released step.

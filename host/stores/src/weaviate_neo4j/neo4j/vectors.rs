@@ -63,6 +63,35 @@ impl Neo4jClient {
         self.run_write(statement.with_rows("rows", rows)).await
     }
 
+    /// Counts the pages with a recorded vector.
+    pub(crate) async fn count_recorded(self: &Arc<Self>, recorded: &str) -> Result<u32, Fault> {
+        let statement =
+            cypher("MATCH (p:WikiPage) WHERE $recorded IN coalesce(p.models, []) RETURN count(p) AS n");
+        self.count(statement.with_param("recorded", recorded)).await
+    }
+
+    /// Removes the records of a collection, or of all without a name, from pages.
+    pub(crate) async fn clear_records(
+        self: &Arc<Self>,
+        keys: Vec<String>,
+        recorded: &str,
+    ) -> Result<(), Fault> {
+        let statement = cypher(
+            "MATCH (p:WikiPage) WHERE p.key IN $keys
+             SET p.models = [name IN coalesce(p.models, []) WHERE $recorded <> '' AND name <> $recorded]",
+        );
+        self.run_write(statement.with_param("keys", keys).with_param("recorded", recorded)).await
+    }
+
+    /// Removes the records of a collection from all pages.
+    pub(crate) async fn clear_all_records(self: &Arc<Self>, recorded: &str) -> Result<(), Fault> {
+        let statement = cypher(
+            "MATCH (p:WikiPage) WHERE $recorded IN coalesce(p.models, [])
+             SET p.models = [name IN p.models WHERE name <> $recorded]",
+        );
+        self.run_write(statement.with_param("recorded", recorded)).await
+    }
+
     /// Records that a model is in use.
     pub(crate) async fn use_model(self: &Arc<Self>, name: &str) -> Result<(), Fault> {
         let statement = "MERGE (m:WikiModel {name: $name}) SET m.used = timestamp()";

@@ -11,7 +11,11 @@ use gatehouse_core::{
 };
 
 use super::{CypherStatement, Neo4jClient, Neo4jError, cypher, rows};
-use crate::{engine::PageQuestion, weaviate_neo4j::tokenizer, wiki::record::PageRecord};
+use crate::{
+    engine::PageQuestion,
+    weaviate_neo4j::tokenizer::{Tokenizer, pieces},
+    wiki::record::PageRecord,
+};
 
 /// Name of the index. ArcadeDB gives this name to an index, and Neo4j allows it.
 pub(super) const WORD_INDEX: &str = "WikiPage[words]";
@@ -40,7 +44,7 @@ pub(crate) struct PageFilter {
 }
 
 impl PageFilter {
-    pub(crate) fn of(question: &PageQuestion) -> Self {
+    pub(crate) fn from_question(question: &PageQuestion) -> Self {
         let types = question.types.iter().map(|kind| kind.as_str().to_owned()).collect();
         let domains = question.domains.iter().map(|domain| rows::truncate_for_index(domain)).collect();
         Self { types, domains, keys: Vec::new() }
@@ -67,12 +71,12 @@ impl PageFilter {
 }
 
 /// Returns the terms of a page, each as often as it weighs.
-pub(super) fn page_terms(page: &PageRecord) -> Result<String, Neo4jError> {
+pub(super) fn page_terms(tokenizer: &Tokenizer, page: &PageRecord) -> Result<String, Neo4jError> {
     let domains = page.domains.join(", ");
     let texts = [&page.title, &page.overview, &domains, &page.content];
     let with_variants = texts.map(|text| format!("{} {}", script::separate_scripts(text), variants(text)));
-    let cut = tokenizer::tokenize(&with_variants).map_err(Neo4jError::invalid)?;
-    let mut terms = tokenizer::pieces(&texts.map(String::as_str));
+    let cut = tokenizer.words(&with_variants).map_err(Neo4jError::invalid)?;
+    let mut terms = pieces(&texts.map(String::as_str));
     for (words, weight) in cut.iter().zip(WEIGHTS) {
         for word in words.iter().flat_map(|word| std::iter::repeat_n(word, weight)) {
             terms.push(' ');
@@ -93,11 +97,17 @@ impl Neo4jClient {
         if terms.is_empty() || limit == 0 {
             return Ok(BTreeMap::new());
         }
-        let statement = cypher(concat!(
-            "CALL db.index.fulltext.queryNodes($index, $query) YIELD node, score WITH node AS p, score WHERE ",
-            filtered!(),
-            " RETURN p.key AS key, score ORDER BY score DESC, key LIMIT $limit"
-        ));
+        // Without a limit of its own, the procedure returns every page that matches.
+        let statement = cypher(if filter.is_empty() {
+            "CALL db.index.fulltext.queryNodes($index, $query, {limit: $limit}) YIELD node, score
+             RETURN node.key AS key, score"
+        } else {
+            concat!(
+                "CALL db.index.fulltext.queryNodes($index, $query) YIELD node, score WITH node AS p, score WHERE ",
+                filtered!(),
+                " RETURN p.key AS key, score ORDER BY score DESC, key LIMIT $limit"
+            )
+        });
         let query = terms[..terms.len().min(MAX_TERMS)].join(" ");
         let statement = filter.clone().into_params(statement).with_param("limit", limit as i64);
         let statement = statement.with_param("index", WORD_INDEX).with_param("query", query);
@@ -114,7 +124,7 @@ impl Neo4jClient {
             let mut unmatched = Vec::new();
             for (text, query) in asked {
                 let statement = cypher(
-                    "CALL db.index.fulltext.queryNodes($index, $query) YIELD node RETURN node.key AS key LIMIT 1",
+                    "CALL db.index.fulltext.queryNodes($index, $query, {limit: 1}) YIELD node RETURN node.key AS key",
                 );
                 let statement = statement.with_param("index", WORD_INDEX).with_param("query", query.clone());
                 if query.is_empty() || transaction.rows(statement).await?.is_empty() {
@@ -133,14 +143,19 @@ impl Neo4jClient {
         self.query_rows(filter.clone().into_params(statement), |row| Ok(row.get("key")?)).await
     }
 
-    /// Returns the versions of the texts to embed of these pages, by key.
+    /// Returns the versions of the texts to embed of these pages, by key, and whether they have a recorded vector.
     pub(crate) async fn versions(
         self: &Arc<Self>,
         keys: Vec<String>,
-    ) -> Result<HashMap<String, String>, Fault> {
-        let statement =
-            cypher("MATCH (p:WikiPage) WHERE p.key IN $keys RETURN p.key AS key, p.version AS version");
-        let version = |row: &neo4rs::Row| Ok((row.get("key")?, row.get("version")?));
-        Ok(self.query_rows(statement.with_param("keys", keys), version).await?.into_iter().collect())
+        recorded: &str,
+    ) -> Result<HashMap<String, (String, bool)>, Fault> {
+        let statement = cypher(
+            "MATCH (p:WikiPage) WHERE p.key IN $keys
+             RETURN p.key AS key, p.version AS version, $recorded IN coalesce(p.models, []) AS is_recorded",
+        );
+        let statement = statement.with_param("keys", keys).with_param("recorded", recorded);
+        let version =
+            |row: &neo4rs::Row| Ok((row.get("key")?, (row.get("version")?, row.get("is_recorded")?)));
+        Ok(self.query_rows(statement, version).await?.into_iter().collect())
     }
 }

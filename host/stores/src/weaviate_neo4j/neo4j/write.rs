@@ -11,6 +11,7 @@ use neo4rs::BoltType;
 use super::{Neo4jClient, Neo4jError, Neo4jTransaction, cypher, rows, transaction::unweighted_rows};
 use crate::{
     engine::{PageWrites, WriteOutcome, WritePlan},
+    weaviate_neo4j::tokenizer::Tokenizer,
     wiki::record::PageRecord,
     worker::{run_blocking, run_detached},
 };
@@ -81,7 +82,10 @@ impl Neo4jTransaction {
         }
         let keys: Vec<String> = records.iter().map(|record| rows::key(&record.id)).collect();
         let (records, pages) = run_blocking(move || {
-            let pages: Result<Vec<_>, Neo4jError> = records.iter().map(rows::page).collect();
+            let tokenizer = Tokenizer::new().map_err(Neo4jError::invalid);
+            let pages = tokenizer.and_then(|tokenizer| {
+                records.iter().map(|record| rows::page(&tokenizer, record)).collect::<Result<Vec<_>, _>>()
+            });
             Ok((records, pages))
         })
         .await?;

@@ -10,13 +10,20 @@ use super::WeaviateClient;
 /// Start of the description of a collection, which its facts follow as JSON.
 const DESCRIPTION: &str = "Vectors of Gatehouse pages. If it is deleted, they are made again. ";
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CollectionFacts {
     /// Random, so that a collection made again is another one.
     pub(crate) id: String,
     /// Length of the vectors. 0 until the first is known.
     pub(crate) dimension: usize,
     pub(crate) model: String,
+}
+
+impl CollectionFacts {
+    /// Returns true if the collection can have vectors of this dimension, or of any without one.
+    pub(crate) fn has_vectors(&self, dimension: Option<usize>) -> bool {
+        !self.id.is_empty() && dimension.is_none_or(|dimension| self.dimension == dimension)
+    }
 }
 
 /// Returns the name of the collection for a graph and a model.
@@ -38,7 +45,7 @@ fn class(collection: &str, facts: &CollectionFacts) -> Value {
         "vectorizer": "none",
         "vectorIndexType": "hnsw",
         "vectorIndexConfig": {"distance": "cosine"},
-        "properties": [property("key", true), property("version", false)],
+        "properties": [property("page", true), property("key", false), property("version", false)],
     })
 }
 
@@ -52,6 +59,10 @@ impl WeaviateClient {
                 let text = |name: &str| answer.get(name).and_then(Value::as_str).unwrap_or_default();
                 if text("class") != collection {
                     return Err(self.0.malformed_answer("does not describe the requested collection"));
+                }
+                if text("description").is_empty() {
+                    // Weaviate makes such a collection for objects that arrive before it. It is replaced.
+                    return Ok(Some(CollectionFacts::default()));
                 }
                 let facts = text("description").strip_prefix(DESCRIPTION);
                 let facts = facts.and_then(|facts| serde_json::from_str(facts).ok());

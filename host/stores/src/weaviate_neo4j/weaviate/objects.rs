@@ -17,15 +17,20 @@ const MAX_KEYS: usize = 1_000;
 #[derive(Debug, Clone)]
 pub(crate) struct PageVector {
     pub(crate) item: VectorItem,
-    pub(crate) vector: Vec<f32>,
+    /// `None` if the model returned no vector for the page.
+    pub(crate) vector: Option<Vec<f32>>,
 }
 
 impl PageVector {
     fn to_json(&self, collection: &str) -> Value {
         let VectorItem { key, version } = &self.item;
-        let vector: Vec<f64> = self.vector.iter().copied().map(f64::from).collect();
-        let properties = json!({"key": key, "version": version});
-        json!({"class": collection, "id": id_of(key), "properties": properties, "vector": vector})
+        let id = id_of(key);
+        let properties = json!({"page": id, "key": key, "version": version});
+        let mut object = json!({"class": collection, "id": id, "properties": properties});
+        if let Some(vector) = &self.vector {
+            object["vector"] = vector.iter().copied().map(f64::from).collect();
+        }
+        object
     }
 }
 
@@ -41,7 +46,21 @@ fn id_of(key: &str) -> String {
     format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
 }
 
+/// Returns the ids of pages. Weaviate trims the texts of a filter, and a key may end with a space.
+fn ids(keys: &[String]) -> Vec<String> {
+    keys.iter().map(|key| id_of(key)).collect()
+}
+
 impl WeaviateClient {
+    /// Returns the number of objects, also of those without a vector.
+    pub(crate) async fn count(&self, collection: &str) -> Result<u32, Fault> {
+        let query = json!({"query": format!("{{Aggregate{{{collection}{{meta{{count}}}}}}}}")});
+        let answer = self.send_ok(Method::POST, "v1/graphql", Some(&query)).await?;
+        let count = answer.pointer(&format!("/data/Aggregate/{collection}/0/meta/count"));
+        let count = count.and_then(Value::as_u64).and_then(|count| u32::try_from(count).ok());
+        count.ok_or_else(|| self.0.malformed_answer("has no count of pages"))
+    }
+
     /// Adds or replaces vectors. Returns the keys of rejected ones with the reasons.
     pub(crate) async fn put(
         &self,
@@ -75,7 +94,7 @@ impl WeaviateClient {
     pub(crate) async fn remove(&self, collection: &str, keys: &[String]) -> Result<(), Fault> {
         for keys in keys.chunks(MAX_KEYS) {
             // REST has another name than GraphQL for the list.
-            let condition = json!({"path": ["key"], "operator": "ContainsAny", "valueTextArray": keys});
+            let condition = json!({"path": ["page"], "operator": "ContainsAny", "valueTextArray": ids(keys)});
             let body = json!({"match": {"class": collection, "where": condition}});
             let (status, answer) = self.send(Method::DELETE, "v1/batch/objects", Some(&body)).await?;
             let is_gone = status != StatusCode::OK && self.facts(collection).await?.is_none();
@@ -101,7 +120,8 @@ impl WeaviateClient {
             Some(keys) => {
                 let mut near = Vec::new();
                 for keys in keys.chunks(MAX_KEYS) {
-                    let condition = json!({"path": ["key"], "operator": "ContainsAny", "valueText": keys});
+                    let condition =
+                        json!({"path": ["page"], "operator": "ContainsAny", "valueText": ids(keys)});
                     near.extend(self.nearest_where(collection, vector, Some(condition), limit).await?);
                 }
                 near

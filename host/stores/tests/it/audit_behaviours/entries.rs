@@ -57,6 +57,25 @@ pub(crate) async fn entries_are_found_by_their_facts<F: AuditFixture>(engine: F)
     }
 }
 
+/// PostgreSQL cannot store NUL in texts (khora#1528, loopover#6728), and a digest covers what is stored.
+pub(crate) async fn entries_with_any_character_are_verified<F: AuditFixture>(engine: F) {
+    let opened = Opened::new(engine);
+    for text in ["\0", "a\0b", "\u{feff}", "\u{10ffff}", "it's", "\r\n", "", "é\u{301}"] {
+        let odd = AuditEntry {
+            preset: Some(text.into()),
+            rule: Some(text.into()),
+            details: Some(text.repeat(3)),
+            ..entry(&format!("okta:{text}x"), text)
+        };
+        assert_eq!(opened.audit.commit(odd).await, Ok(()), "{text:?}");
+        let name = Some(format!("okta:{text}x"));
+        let found = opened.matches(AuditFilter { principal: name, ..AuditFilter::default() }).await;
+        assert_eq!(found.len(), 1, "{text:?}");
+        assert_eq!(found[0].credential, format!("token of okta:{text}x"));
+    }
+    assert_eq!(opened.broken().await, None);
+}
+
 pub(crate) async fn an_erased_principal_has_no_name_and_a_new_pseudonym_later<F: AuditFixture>(engine: F) {
     let opened = Opened::filled(engine, 40).await;
     let usage = usage(NAME, (1, 7), (0, 0));

@@ -32,6 +32,7 @@ macro_rules! audit_behaviours {
             }
             entries {
                 entries_are_found_by_their_facts,
+                entries_with_any_character_are_verified,
                 an_erased_principal_has_no_name_and_a_new_pseudonym_later,
                 refusals_of_quotas_are_counted,
                 of_two_counts_of_a_window_the_larger_is_stored,

@@ -87,6 +87,21 @@ pub(crate) async fn any_text_is_a_valid_query<F: Fixture>(engine: F) {
     }
     let nothing = graph.search("", &PageFilters::default(), 5).await.unwrap();
     assert_eq!(nothing, PageSearchResult::default());
+    // What query parsers of full-text indexes refuse or read as operators (langchain-neo4j#5, LightRAG#3233).
+    for text in [
+        "/b testing dough",
+        "root/solutions.",
+        "tb-",
+        "C++ dough",
+        "a && dough || !c",
+        "dough~2^3",
+        "[a TO b]",
+    ] {
+        graph.search(text, &PageFilters::default(), 5).await.unwrap();
+    }
+    // More words than a query of Lucene may have (KAG#376).
+    let many: String = (0..3_000).map(|n| format!("word{n} ")).collect();
+    graph.search(&format!("dough {many}"), &PageFilters::default(), 5).await.unwrap();
     let long = "dough ".repeat(200_000);
     assert!(!graph.search(&long, &PageFilters::default(), 5).await.unwrap().hits.is_empty());
 }

@@ -41,7 +41,7 @@ impl Fixture for Postgres {
 
 /// Schema versions that this build refuses, with the reason.
 const OTHER_VERSIONS: [(u32, &str); 2] =
-    [(999, "version 999 is newer than 100"), (2, "version 2 is from before gatehouse 0.1.0")];
+    [(999, "version 999 is newer than 101"), (2, "version 2 is from before gatehouse 0.1.0")];
 
 fn graph_on(url: &str, setup: Setup) -> WikiKnowledge {
     graph_with(PostgresConfig::parse(url).unwrap(), setup)

@@ -72,7 +72,7 @@ async fn asking_after_its_health_and_sweeping_make_no_database() {
     assert!(!place.database().exists());
     shelf.put(draft("x", "")).await;
     let health = shelf.store.health().await.unwrap();
-    assert_eq!((health.engine, health.schema, health.address), ("sqlite", Some((100, 100)), place.address()));
+    assert_eq!((health.engine, health.schema, health.address), ("sqlite", Some((101, 101)), place.address()));
 }
 
 #[tokio::test]

@@ -60,7 +60,7 @@ async fn a_newer_database_is_refused() {
     keys.close().await;
     set_version(&path, 999);
     let fault = KeyTables::sqlite(path).version().await.unwrap_err();
-    assert!(fault.message.contains("schema version 999 is newer than 100"), "{}", fault.message);
+    assert!(fault.message.contains("schema version 999 is newer than 101"), "{}", fault.message);
 }
 
 /// Sets the schema version, which SQLite stores in the header of the file.

@@ -151,7 +151,7 @@ async fn hosts_that_write_at_the_same_time_come_one_after_the_other() {
 async fn newer_and_older_graphs_are_refused_and_not_touched() {
     let Some(house) = house().await else { return };
     index(&house.open(), &house.wiki()).await;
-    for (version, reason) in [(999, "version 999 is newer than 100"), (2, "version 2 is from before")] {
+    for (version, reason) in [(999, "version 999 is newer than 101"), (2, "version 2 is from before")] {
         house.engine.database.cypher(&format!("MATCH (s:WikiState) SET s.schema = {version}"));
         let graph = house.open();
         let faults = [

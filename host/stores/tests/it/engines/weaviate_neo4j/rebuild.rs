@@ -148,3 +148,44 @@ async fn lost_vectors_are_made_again() {
     all_seen(&graph).await;
     assert_eq!((vectors(&house), model.documents()), (vec![5], 10));
 }
+
+/// As after a backup of Weaviate was restored.
+#[tokio::test]
+async fn a_process_that_starts_notices_lost_vectors() {
+    let Some(house) = house().await else { return };
+    let model = TestEmbedder::new("test/one", 64);
+    let graph = with(&house, Arc::clone(&model) as _);
+    index(&graph, &house.wiki()).await;
+    assert!(graph.wait_for_vectors(SOON).await);
+    drop(graph);
+    house.engine.fake.lose(2);
+    all_seen(&with(&house, Arc::clone(&model) as _)).await;
+    assert_eq!((vectors(&house), model.documents()), (vec![5], 10));
+}
+
+/// Two hosts can store vectors of one page in the wrong order.
+#[tokio::test]
+async fn a_page_whose_vector_is_of_an_older_text_waits_again() {
+    let Some(house) = house().await else { return };
+    let graph = with(&house, TestEmbedder::new("test/one", 64));
+    index(&graph, &house.wiki()).await;
+    assert!(graph.wait_for_vectors(SOON).await);
+    house.engine.database.cypher("MATCH (p:WikiPage) SET p.version = 'newer'");
+    let _ = seen(&graph).await.unwrap();
+    assert_eq!(graph.health().await.unwrap().without_vector, 5);
+}
+
+/// Weaviate makes a collection by itself for objects that arrive before it.
+#[tokio::test]
+async fn a_collection_without_a_description_is_replaced() {
+    let Some(house) = house().await else { return };
+    let graph = with(&house, TestEmbedder::new("test/one", 64));
+    index(&graph, &house.wiki()).await;
+    assert!(graph.wait_for_vectors(SOON).await);
+    let class = house.engine.fake.collections()[0].0.clone();
+    house.engine.fake.forget();
+    house.engine.fake.have(&class, "");
+    assert_eq!(seen(&graph).await.unwrap().0, 5);
+    all_seen(&graph).await;
+    assert_eq!(vectors(&house), [5]);
+}

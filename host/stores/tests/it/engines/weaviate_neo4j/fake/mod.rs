@@ -131,6 +131,16 @@ impl Fake {
         store.collections.iter().map(counts).collect()
     }
 
+    /// Deletes objects unnoticed by the engine.
+    pub(crate) fn lose(&self, objects: usize) {
+        let mut store = self.shared.store.lock().unwrap();
+        for collection in store.collections.values_mut() {
+            for _ in 0..objects {
+                collection.objects.pop_first();
+            }
+        }
+    }
+
     fn accept(&self, listener: TcpListener) {
         let (shared, count) = (Arc::clone(&self.shared), self.count.clone());
         let accepting = std::thread::spawn(move || {
