@@ -33,7 +33,11 @@ use gatehouse_core::{
 };
 use tokio::sync::oneshot;
 
-use self::{free_space::FreeSpace, pseudonyms::Pseudonyms, queue::AuditQueue};
+use self::{
+    free_space::FreeSpace,
+    pseudonyms::Pseudonyms,
+    queue::{AuditQueue, AuditWriting},
+};
 pub use self::{
     read::{AuditFilter, AuditRecord, KnownPrincipal, QuotaRefusals},
     verify::{BrokenEntry, ChainReport},
@@ -77,8 +81,8 @@ struct AuditInner {
     is_working: AtomicBool,
     /// True from the first write that failed until one works, so that the log reports it once.
     is_failing: AtomicBool,
-    /// Locked by the task that writes. Contains the day on which old entries were last deleted.
-    writing: tokio::sync::Mutex<Option<i64>>,
+    /// Locked by the task that writes.
+    writing: tokio::sync::Mutex<AuditWriting>,
 }
 
 impl AuditTables {

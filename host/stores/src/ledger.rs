@@ -29,7 +29,6 @@ use gatehouse_core::{
     tool::ToolId,
 };
 use gatehouse_files::{Durability, write_private};
-use ring::rand::{SecureRandom as _, SystemRandom};
 use tokio::{sync::watch, time::timeout};
 
 pub use self::health::LedgerHealth;
@@ -38,7 +37,10 @@ use self::{health::LossCounter, sums::CallSums};
 use crate::sql::postgres::{PostgresConfig, PostgresServer, ServerTables};
 use crate::{
     sql::sqlite::SqliteDatabase,
-    sql::{Database, Result, Session, StoreError, Turn},
+    sql::{
+        Commit, Database, Result, Session, StoreError, Turn,
+        batch::{self, Batch, random_bytes},
+    },
     worker::run_detached,
 };
 
@@ -68,8 +70,16 @@ struct Inner {
     retention_ms: i64,
     queue: Mutex<LedgerQueue>,
     losses: LossCounter,
-    /// Locked by the writing task. Contains the day on which old calls were last deleted.
-    writing: tokio::sync::Mutex<Option<i64>>,
+    /// Locked by the writing task.
+    writing: tokio::sync::Mutex<LedgerWriting>,
+}
+
+#[derive(Default)]
+struct LedgerWriting {
+    /// The day on which old calls were last deleted.
+    cleaned: Option<i64>,
+    /// A batch of which it is unknown whether it was written.
+    unconfirmed: Option<Batch<Arc<LedgerBatch>>>,
 }
 
 #[derive(Default)]
@@ -130,7 +140,9 @@ impl LedgerTables {
         // If nothing was ever recorded, this does not create the file.
         let _ignored = self.inner.write_all().await;
         self.inner.db.close().await;
-        let lost_calls = {
+        let unconfirmed = self.inner.writing.lock().await.unconfirmed.take();
+        let unconfirmed = unconfirmed.map_or(0, |batch| batch.content.sums.calls);
+        let lost_calls = unconfirmed + {
             let mut queue = lock(&self.inner.queue);
             std::mem::take(&mut queue.waiting).sums.calls + std::mem::take(&mut queue.dropped)
         };
@@ -148,29 +160,48 @@ impl Inner {
     }
 
     async fn write_all(&self) -> Result<(), Fault> {
-        let mut cleaned = self.writing.lock().await;
+        let mut writing = self.writing.lock().await;
         loop {
-            let unwritten = Arc::new(std::mem::take(&mut lock(&self.queue).waiting));
-            if unwritten.sums.calls == 0 {
-                return Ok(());
-            }
-            let (written, key_file) = (Arc::clone(&unwritten), self.key_file.clone());
+            let is_repeated = writing.unconfirmed.is_some();
+            let batch = match writing.unconfirmed.take() {
+                Some(batch) => batch,
+                None => {
+                    let unwritten = std::mem::take(&mut lock(&self.queue).waiting);
+                    if unwritten.sums.calls == 0 {
+                        return Ok(());
+                    }
+                    Batch::new(Arc::new(unwritten)).map_err(|error| self.db.fault(error))?
+                }
+            };
+            let (written, key_file) = (Arc::clone(&batch.content), self.key_file.clone());
+            let (id, day) = (batch.id(), self.now() / DAY_MS);
             let write = async move |db: Session<'_>| {
+                if !batch::claim(db, "ledger_batch", &id, day).await? {
+                    return Ok(());
+                }
                 let key = caller_key(db, key_file.as_deref()).await?;
                 write::insert(db, &written.sums, &written.rows, &key).await
             };
-            if let Err(fault) = self.db.write(CALLS, write).await {
-                let lost = self.requeue(&unwritten, &fault);
-                self.losses.record_write_failure(&fault, lost);
-                return Err(fault);
+            match self.db.write_known(CALLS, write).await {
+                Ok(Commit::Done(())) => {}
+                Err(fault) if !is_repeated => {
+                    let lost = self.requeue(&batch.content, &fault);
+                    self.losses.record_write_failure(&fault, lost);
+                    return Err(fault);
+                }
+                Ok(Commit::Unknown(fault)) | Err(fault) => {
+                    writing.unconfirmed = Some(batch);
+                    self.losses.record_write_failure(&fault, 0);
+                    return Err(fault);
+                }
             }
             self.losses.record_write(std::mem::take(&mut lock(&self.queue).dropped));
             let today = self.now() / DAY_MS;
-            if *cleaned != Some(today) {
+            if writing.cleaned != Some(today) {
                 let before = self.now() - self.retention_ms;
                 let forget = async move |db: Session<'_>| write::forget_calls(db, before).await;
                 while self.db.write(CALLS, forget).await? {}
-                *cleaned = Some(today);
+                writing.cleaned = Some(today);
             }
         }
     }
@@ -227,11 +258,7 @@ async fn caller_key(db: Session<'_>, file: Option<&Path>) -> Result<String> {
     {
         return Ok(key);
     }
-    let mut bytes = [0; 32];
-    SystemRandom::new()
-        .fill(&mut bytes)
-        .map_err(|_| StoreError::invalid("the system has no random bytes"))?;
-    let key = hex(bytes);
+    let key = hex(random_bytes::<32>()?);
     write_private(file, key.as_bytes(), Durability::Synced).map_err(StoreError::KeyFile)?;
     Ok(key)
 }

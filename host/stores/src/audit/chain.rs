@@ -7,11 +7,10 @@ use gatehouse_core::hash::hmac_sha256;
 use ring::{
     aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey},
     error::Unspecified,
-    rand::{SecureRandom as _, SystemRandom},
 };
 use sha2::{Digest as _, Sha256};
 
-use crate::sql::{Result, StoreError};
+use crate::sql::{Result, StoreError, batch::random_bytes};
 
 pub(super) type RowDigest = [u8; 32];
 
@@ -81,8 +80,7 @@ pub(super) fn pseudonym(key: &[u8], name: &str) -> [u8; 32] {
 /// Encrypts bytes of the entry `seq`. Returns a random nonce, and the ciphertext with its tag.
 pub(super) fn seal(key: &[u8], seq: i64, bytes: &[u8]) -> Result<Vec<u8>> {
     let unusable = |_| StoreError::invalid("cannot encrypt an entry of the audit");
-    let mut nonce = [0; NONCE_LEN];
-    SystemRandom::new().fill(&mut nonce).map_err(unusable)?;
+    let nonce = random_bytes::<NONCE_LEN>()?;
     let mut ciphertext = bytes.to_vec();
     let place = Nonce::assume_unique_for_key(nonce);
     let key = aead_key(key).map_err(unusable)?;

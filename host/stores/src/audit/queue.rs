@@ -1,10 +1,13 @@
 //! Entries that wait to be written.
 
+use std::sync::Arc;
+
 use gatehouse_core::outcome::Fault;
 use gatehouse_telemetry::metrics;
 use tokio::sync::oneshot;
 
 use super::write::TimedEntry;
+use crate::sql::batch::Batch;
 
 #[derive(Default)]
 pub(super) struct AuditQueue {
@@ -22,6 +25,22 @@ impl AuditQueue {
             metrics.audit_losses.series([]).inc();
         }
     }
+}
+
+/// The state of the task that writes.
+#[derive(Default)]
+pub(super) struct AuditWriting {
+    /// The day on which old entries were last deleted.
+    pub(super) cleaned: Option<i64>,
+    /// A batch of which it is unknown whether it was written.
+    pub(super) unconfirmed: Option<Batch<UnwrittenEntries>>,
+}
+
+#[derive(Clone)]
+pub(super) struct UnwrittenEntries {
+    pub(super) entries: Arc<Vec<TimedEntry>>,
+    /// Entries that were lost before these.
+    pub(super) lost: u64,
 }
 
 pub(super) struct WaitingEntry {

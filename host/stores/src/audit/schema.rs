@@ -109,6 +109,9 @@ pub(crate) const SCHEMA: Steps = &[SchemaStep {
     END;
 ",
     postgres: "
+    -- Ids of written batches, by which one whose end was unknown is not written again.
+    CREATE TABLE audit_batch (id text PRIMARY KEY, day bigint NOT NULL);
+
     INSERT INTO audit_secret
         VALUES (1, decode(replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''), 'hex'));
     INSERT INTO audit_anchor VALUES (1, 0, decode(repeat('00', 32), 'hex'));

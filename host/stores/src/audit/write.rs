@@ -2,6 +2,13 @@
 
 use std::collections::HashMap;
 
+use super::{
+    chain::{AuditRow, RowDigest, pseudonym, seal},
+    read::digest_of,
+};
+use crate::sql::{
+    Result, Session, SqlRow, SqlValue, StoreError, batch::random_bytes, value::storable, values,
+};
 use gatehouse_core::{
     Principal,
     hash::hmac_sha256,
@@ -10,13 +17,6 @@ use gatehouse_core::{
         quota::{StoredUsage, WindowUsage},
     },
 };
-use ring::rand::{SecureRandom as _, SystemRandom};
-
-use super::{
-    chain::{AuditRow, RowDigest, pseudonym, seal},
-    read::digest_of,
-};
-use crate::sql::{Result, Session, SqlRow, SqlValue, StoreError, value::storable, values};
 
 /// Maximum number of entries that one transaction deletes.
 const MAX_DELETED: i64 = 10_000;
@@ -45,8 +45,7 @@ pub(super) async fn key_of(db: Session<'_>, name: &str, now: i64) -> Result<Prin
     if let Some(known) = find_key(db, name).await? {
         return Ok(known);
     }
-    let mut key = vec![0; 32];
-    SystemRandom::new().fill(&mut key).map_err(|_| StoreError::invalid("the system has no random bytes"))?;
+    let key = random_bytes::<32>()?.to_vec();
     // Of the name as stored, which verification compares.
     let pseudonym = pseudonym(&key, &storable(name)).to_vec();
     let insert = "INSERT INTO audit_principal (name, key, pseudonym, first) VALUES (?1, ?2, ?3, ?4)";

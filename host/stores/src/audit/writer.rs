@@ -11,10 +11,16 @@ use tokio::sync::oneshot;
 
 use super::{
     AuditInner, CHAIN, DAY_MS, MAX_WAITING,
-    queue::WaitingEntry,
+    queue::{AuditWriting, UnwrittenEntries, WaitingEntry},
     write::{self, TimedEntry},
 };
-use crate::{sql::Session, worker::run_detached};
+use crate::{
+    sql::{
+        Commit, Session,
+        batch::{self, Batch},
+    },
+    worker::run_detached,
+};
 
 impl AuditInner {
     pub(super) fn now(&self) -> i64 {
@@ -38,8 +44,19 @@ impl AuditInner {
     }
 
     pub(super) async fn write_all(&self) -> Result<(), Fault> {
-        let mut cleaned = self.writing.lock().await;
+        let mut writing = self.writing.lock().await;
         loop {
+            if let Some(batch) = writing.unconfirmed.take()
+                && let Err(fault) = self.write(&mut writing, batch, true).await
+            {
+                // Those who wait for later entries do not wait for another attempt.
+                let waiters: Vec<_> =
+                    lock(&self.queue).waiting.iter_mut().filter_map(|entry| entry.done.take()).collect();
+                for done in waiters {
+                    let _ = done.send(Err(fault.clone()));
+                }
+                return Err(fault);
+            }
             let (waiting, lost) = {
                 let mut queue = lock(&self.queue);
                 (std::mem::take(&mut queue.waiting), std::mem::take(&mut queue.lost))
@@ -47,9 +64,19 @@ impl AuditInner {
             if waiting.is_empty() && lost == 0 {
                 return Ok(());
             }
-            self.write(waiting, lost).await?;
+            let (entries, waiters): (Vec<_>, Vec<_>) =
+                waiting.into_iter().map(|WaitingEntry { entry, done }| (entry, done)).unzip();
+            let batch = Batch::new(UnwrittenEntries { entries: Arc::new(entries), lost });
+            let written = match batch.map_err(|error| self.db.fault(error)) {
+                Ok(batch) => self.write(&mut writing, batch, false).await,
+                Err(fault) => Err(fault),
+            };
+            for done in waiters.into_iter().flatten() {
+                let _ = done.send(written.clone());
+            }
+            written?;
             let today = self.now() / DAY_MS;
-            if *cleaned != Some(today) {
+            if writing.cleaned != Some(today) {
                 let (now, mut before) = (self.now(), self.now() - self.keep_ms);
                 let oldest = self.db.read(async |db: Session<'_>| write::oldest(db).await).await?;
                 if let Some(oldest) = oldest {
@@ -58,19 +85,25 @@ impl AuditInner {
                 }
                 let delete = async move |db: Session<'_>| write::delete_old(db, before, now).await;
                 while self.db.write(CHAIN, delete).await? {}
-                *cleaned = Some(today);
+                writing.cleaned = Some(today);
             }
         }
     }
 
-    /// Writes a batch and answers those who wait for it. After a failure the entries wait again.
-    async fn write(&self, waiting: Vec<WaitingEntry>, lost: u64) -> Result<(), Fault> {
-        let (entries, waiters): (Vec<_>, Vec<_>) =
-            waiting.into_iter().map(|WaitingEntry { entry, done }| (entry, done)).unzip();
-        let (entries, now) = (Arc::new(entries), self.now());
-        let batch = Arc::clone(&entries);
+    /// Writes a batch. After a failure its entries wait again, or the batch itself if it may have been written.
+    async fn write(
+        &self,
+        writing: &mut AuditWriting,
+        batch: Batch<UnwrittenEntries>,
+        is_repeated: bool,
+    ) -> Result<(), Fault> {
+        let (id, now) = (batch.id(), self.now());
+        let UnwrittenEntries { entries, lost } = batch.content.clone();
         let append = async move |db: Session<'_>| {
-            write::append(db, &batch).await?;
+            if !batch::claim(db, "audit_batch", &id, now / DAY_MS).await? {
+                return Ok(());
+            }
+            write::append(db, &entries).await?;
             if lost == 0 {
                 return Ok(());
             }
@@ -78,27 +111,31 @@ impl AuditInner {
             let entry = AuditEntry::event(AuditKind::Loss, &Principal::Local, "error", &details);
             write::append(db, &[TimedEntry { at: now, entry }]).await
         };
-        let written = self.db.write(CHAIN, append).await;
-        if let Err(fault) = &written {
-            self.is_working.store(false, Ordering::Release);
-            if !self.is_failing.swap(true, Ordering::AcqRel) {
-                tracing::error!(
-                    "cannot write the audit; calls that change something are refused: {}",
-                    fault.message
-                );
+        let fault = match self.db.write_known(CHAIN, append).await {
+            Ok(Commit::Done(())) => {
+                self.is_working.store(true, Ordering::Release);
+                self.is_failing.store(false, Ordering::Release);
+                return Ok(());
             }
-            let mut queue = lock(&self.queue);
-            queue.lost += lost;
-            let again =
-                Arc::unwrap_or_clone(entries).into_iter().map(|entry| WaitingEntry { entry, done: None });
-            queue.waiting.splice(..0, again);
-        } else {
-            self.is_working.store(true, Ordering::Release);
-            self.is_failing.store(false, Ordering::Release);
+            Err(fault) if !is_repeated => {
+                let mut queue = lock(&self.queue);
+                queue.lost += lost;
+                let entries = Arc::unwrap_or_clone(batch.content.entries).into_iter();
+                queue.waiting.splice(..0, entries.map(|entry| WaitingEntry { entry, done: None }));
+                fault
+            }
+            Ok(Commit::Unknown(fault)) | Err(fault) => {
+                writing.unconfirmed = Some(batch);
+                fault
+            }
+        };
+        self.is_working.store(false, Ordering::Release);
+        if !self.is_failing.swap(true, Ordering::AcqRel) {
+            tracing::error!(
+                "cannot write the audit; calls that change something are refused: {}",
+                fault.message
+            );
         }
-        for done in waiters.into_iter().flatten() {
-            let _ = done.send(written.clone());
-        }
-        written
+        Err(fault)
     }
 }

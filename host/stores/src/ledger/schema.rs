@@ -89,6 +89,9 @@ pub(crate) const SCHEMA: Steps = &[SchemaStep {
 ",
     sqlite: "",
     postgres: "
+    -- Ids of written batches, by which one whose end was unknown is not written again.
+    CREATE TABLE ledger_batch (id text PRIMARY KEY, day bigint NOT NULL);
+
     -- Key of the pseudonyms of callers, which a file has its own file for.
     CREATE TABLE ledger_key (key text NOT NULL);
     INSERT INTO ledger_key VALUES (replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''));

@@ -12,6 +12,7 @@
 //! | `instr(a, b)` | the same | `strpos(a, b)` |
 //! | `@lock(FOR UPDATE)` | nothing, as one transaction writes at a time | `FOR UPDATE` |
 
+pub(crate) mod batch;
 pub(crate) mod database;
 pub(crate) mod error;
 #[cfg(feature = "postgres")]

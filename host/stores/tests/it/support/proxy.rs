@@ -4,7 +4,7 @@ use std::{
     net::SocketAddr,
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
 };
 
@@ -19,6 +19,8 @@ use tokio::{
 pub(crate) enum Network {
     Whole,
     Silent,
+    /// Ends a connection after its next COMMIT, whose answer is lost.
+    CutsCommits,
 }
 
 /// A proxy in front of a server. Stops on drop.
@@ -67,17 +69,32 @@ async fn carry(client: TcpStream, port: u16, network: watch::Receiver<Network>) 
     let Ok(server) = TcpStream::connect(("127.0.0.1", port)).await else { return };
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();
-    tokio::join!(pass(from_client, to_server, network.clone()), pass(from_server, to_client, network));
+    let cut = Arc::new(AtomicBool::new(false));
+    tokio::join!(
+        pass(from_client, to_server, network.clone(), (Arc::clone(&cut), true)),
+        pass(from_server, to_client, network, (cut, false)),
+    );
 }
 
 async fn pass(
     mut from: tokio::net::tcp::OwnedReadHalf,
     mut to: tokio::net::tcp::OwnedWriteHalf,
     network: watch::Receiver<Network>,
+    (cut, is_client): (Arc<AtomicBool>, bool),
 ) {
     let mut buffer = vec![0; 64 * 1024];
     while let Ok(read @ 1..) = from.read(&mut buffer).await {
-        if *network.borrow() == Network::Whole && to.write_all(&buffer[..read]).await.is_err() {
+        let network = *network.borrow();
+        if network == Network::CutsCommits
+            && is_client
+            && buffer[..read].windows(6).any(|part| part == b"COMMIT")
+        {
+            cut.store(true, Ordering::SeqCst);
+        }
+        if !is_client && cut.load(Ordering::SeqCst) {
+            return;
+        }
+        if network != Network::Silent && to.write_all(&buffer[..read]).await.is_err() {
             return;
         }
     }

@@ -6,13 +6,16 @@ use gatehouse_core::{
     FaultKind,
     ports::{AuditLog as _, Clock},
 };
-use gatehouse_stores::{AuditTables, PostgresConfig};
+use gatehouse_stores::{AuditFilter, AuditTables, PostgresConfig};
 
 use super::{Postgres, server::Database};
 use crate::{
     audit_behaviours::{NAME, audit_behaviours, entry},
     engines::AuditFixture,
-    support::clock,
+    support::{
+        clock,
+        proxy::{Network, Proxy},
+    },
 };
 
 impl AuditFixture for Postgres {
@@ -51,4 +54,22 @@ async fn entries_wait_while_the_server_is_gone() {
     assert_eq!(audit.check().await, Ok(()));
     let report = audit.verify().await.unwrap();
     assert_eq!((report.entries, report.broken), (2, None));
+}
+
+#[tokio::test]
+async fn entries_whose_commit_was_not_confirmed_are_there_once() {
+    let Some(database) = Database::breakable().await else { return };
+    let proxy = Proxy::to(database.server.as_ref().unwrap().port, Network::Whole).await;
+    let mut server = PostgresConfig::parse(&database.url_at(proxy.port())).unwrap();
+    (server.times.first_pause, server.times.longest_pause) = (Duration::ZERO, Duration::ZERO);
+    let audit = AuditTables::postgres(server, 10, clock());
+    audit.commit(entry(NAME, "before")).await.unwrap();
+    proxy.turn(Network::CutsCommits);
+    assert_eq!(audit.commit(entry(NAME, "meanwhile")).await.unwrap_err().kind, FaultKind::Unavailable);
+    proxy.turn(Network::Whole);
+    audit.commit(entry(NAME, "after")).await.unwrap();
+    let entries = audit.search(&AuditFilter { limit: 10, ..AuditFilter::default() }).await.unwrap();
+    let tools: Vec<_> = entries.into_iter().filter_map(|entry| entry.tool).collect();
+    assert_eq!(tools, ["before", "meanwhile", "after"]);
+    assert_eq!(audit.verify().await.unwrap().broken, None);
 }

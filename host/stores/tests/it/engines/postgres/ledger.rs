@@ -9,7 +9,10 @@ use super::{Postgres, server::Database};
 use crate::{
     engines::LedgerFixture,
     ledger_behaviours::{all, call, ledger_behaviours},
-    support::clock,
+    support::{
+        clock,
+        proxy::{Network, Proxy},
+    },
 };
 
 impl LedgerFixture for Postgres {
@@ -41,4 +44,24 @@ async fn calls_wait_while_the_server_is_gone() {
     record();
     ledger.flush().await.unwrap();
     assert_eq!((all(&ledger).await[0].calls, ledger.health().borrow().lost), (3, 0));
+}
+
+#[tokio::test]
+async fn calls_whose_commit_was_not_confirmed_count_once() {
+    let Some(database) = Database::breakable().await else { return };
+    let proxy = Proxy::to(database.server.as_ref().unwrap().port, Network::Whole).await;
+    let mut server = PostgresConfig::parse(&database.url_at(proxy.port())).unwrap();
+    (server.times.first_pause, server.times.longest_pause) = (Duration::ZERO, Duration::ZERO);
+    let (clock, ledger) = (clock(), LedgerTables::postgres(server, 7, clock()));
+    let record = || ledger.record(call(clock.now_ms(), "read", SampleEnding::Replied));
+    record();
+    ledger.flush().await.unwrap();
+    proxy.turn(Network::CutsCommits);
+    record();
+    record();
+    assert!(ledger.flush().await.is_err());
+    proxy.turn(Network::Whole);
+    record();
+    ledger.flush().await.unwrap();
+    assert_eq!((all(&ledger).await[0].calls, ledger.health().borrow().lost), (4, 0));
 }

@@ -71,6 +71,11 @@ impl Database {
         format!("{place}/{}", self.name)
     }
 
+    /// Returns the address by way of a proxy.
+    pub(crate) fn url_at(&self, port: u16) -> String {
+        format!("postgres://gatehouse@127.0.0.1:{port}/{}", self.name)
+    }
+
     pub(crate) fn address(&self) -> String {
         let url = self.url();
         url.rsplit_once('@').unwrap().1.to_owned()

@@ -35,7 +35,7 @@ pub(super) fn hasty(url: &str) -> WikiKnowledge {
 }
 
 fn through(proxy: &Proxy, house: &House<Postgres>) -> String {
-    format!("postgres://gatehouse@127.0.0.1:{}/{}", proxy.port(), house.engine.database.name)
+    house.engine.database.url_at(proxy.port())
 }
 
 pub(super) async fn asked(graph: &WikiKnowledge) -> Result<usize, Fault> {

@@ -1,0 +1,45 @@
+//! Batches that are written once, although the end of a write can be unknown.
+
+use gatehouse_core::hash::hex;
+use ring::rand::{SecureRandom as _, SystemRandom};
+
+use super::{Result, Session, StoreError, values};
+
+/// Days for which ids are stored. A batch is repeated within seconds of the return of its server.
+const STORED_DAYS: i64 = 7;
+
+/// Returns random bytes.
+pub(crate) fn random_bytes<const N: usize>() -> Result<[u8; N]> {
+    let mut bytes = [0; N];
+    match SystemRandom::new().fill(&mut bytes) {
+        Ok(()) => Ok(bytes),
+        Err(_) => Err(StoreError::invalid("the system has no random bytes")),
+    }
+}
+
+/// A batch whose writes are one transaction, and its id.
+pub(crate) struct Batch<T> {
+    id: String,
+    pub(crate) content: T,
+}
+
+impl<T> Batch<T> {
+    pub(crate) fn new(content: T) -> Result<Self> {
+        Ok(Self { id: hex(random_bytes::<16>()?), content })
+    }
+
+    pub(crate) fn id(&self) -> String {
+        self.id.clone()
+    }
+}
+
+/// Claims a batch in the transaction that writes it. Returns false if it was written before. Only a server needs this: it
+/// can commit and lose the connection before it says so.
+pub(crate) async fn claim(db: Session<'_>, table: &str, id: &str, day: i64) -> Result<bool> {
+    if matches!(db, Session::Sqlite(_)) {
+        return Ok(true);
+    }
+    db.run(&format!("DELETE FROM {table} WHERE day < ?1"), values![day - STORED_DAYS]).await?;
+    let claim = format!("INSERT INTO {table} (id, day) VALUES (?1, ?2) ON CONFLICT DO NOTHING");
+    Ok(db.run(&claim, values![id, day]).await? > 0)
+}
