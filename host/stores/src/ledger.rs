@@ -12,14 +12,13 @@ mod sums;
 mod write;
 
 use std::{
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{Arc, Mutex},
     time::Duration,
 };
 
 use async_trait::async_trait;
 use gatehouse_core::{
-    hash::hex,
     lock,
     outcome::Fault,
     ports::{
@@ -28,7 +27,6 @@ use gatehouse_core::{
     },
     tool::ToolId,
 };
-use gatehouse_files::{Durability, write_private};
 use tokio::{sync::watch, time::timeout};
 
 pub use self::health::LedgerHealth;
@@ -38,8 +36,8 @@ use crate::sql::postgres::{PostgresConfig, PostgresServer, ServerTables};
 use crate::{
     sql::sqlite::SqliteDatabase,
     sql::{
-        Commit, Database, Result, Session, StoreError, Turn,
-        batch::{self, Batch, random_bytes},
+        Commit, Database, Session, Turn,
+        batch::{self, Batch},
     },
     worker::run_detached,
 };
@@ -179,7 +177,7 @@ impl Inner {
                 if !batch::claim(db, "ledger_batch", &id, day).await? {
                     return Ok(());
                 }
-                let key = caller_key(db, key_file.as_deref()).await?;
+                let key = write::caller_key(db, key_file.as_deref()).await?;
                 write::insert(db, &written.sums, &written.rows, &key).await
             };
             match self.db.write_known(CALLS, write).await {
@@ -247,20 +245,6 @@ impl LedgerQueue {
             self.waiting.rows.push(sample);
         }
     }
-}
-
-/// Returns the key that pseudonymizes callers. A file that is missing is created, in a write transaction, so that only
-/// one process creates it.
-async fn caller_key(db: Session<'_>, file: Option<&Path>) -> Result<String> {
-    let Some(file) = file else { return db.value("SELECT key FROM ledger_key", &[]).await };
-    if let Ok(key) = std::fs::read_to_string(file)
-        && key.len() == 64
-    {
-        return Ok(key);
-    }
-    let key = hex(random_bytes::<32>()?);
-    write_private(file, key.as_bytes(), Durability::Synced).map_err(StoreError::KeyFile)?;
-    Ok(key)
 }
 
 #[async_trait]

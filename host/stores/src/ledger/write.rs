@@ -1,21 +1,24 @@
 //! Writes and deletes calls. One transaction adds a call to its day and inserts its row, so a crash can neither lose
 //! nor double a count.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, path::Path};
 
 use gatehouse_core::{
     FaultKind,
-    hash::sha256_hex,
+    hash::{hex, sha256_hex},
     ports::ledger::{CallSample, MetricsFilter, SampleEnding},
     tool::ToolId,
 };
+use gatehouse_files::{Durability, write_private};
 use serde_json::json;
 
 use super::{
     read::tools_where,
     sums::{CallSums, ToolDay, bounded},
 };
-use crate::sql::{Result, Session, SqlRow, SqlValue, value::storable, values};
+use crate::sql::{
+    Result, Session, SqlRow, SqlValue, StoreError, batch::random_bytes, value::storable, values,
+};
 
 /// Maximum number of rows that one transaction deletes, because other writers wait for it.
 const MAX_DELETED_ROWS: i64 = 10_000;
@@ -49,6 +52,20 @@ pub(super) fn ending_name(number: i64) -> Option<&'static str> {
         1 => Some("tool-error"),
         fault => Some(FAULTS.get(fault as usize - 2).map_or("internal", |kind| kind.as_str())),
     }
+}
+
+/// Returns the key that pseudonymizes callers. A file that is missing is created, in a write transaction, so that only
+/// one process creates it.
+pub(super) async fn caller_key(db: Session<'_>, file: Option<&Path>) -> Result<String> {
+    let Some(file) = file else { return db.value("SELECT key FROM ledger_key", &[]).await };
+    if let Ok(key) = std::fs::read_to_string(file)
+        && key.len() == 64
+    {
+        return Ok(key);
+    }
+    let key = hex(random_bytes::<32>()?);
+    write_private(file, key.as_bytes(), Durability::Synced).map_err(StoreError::KeyFile)?;
+    Ok(key)
 }
 
 const INTO_DAYS: &str =
