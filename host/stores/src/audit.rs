@@ -128,7 +128,9 @@ impl AuditTables {
     /// Writes waiting entries and closes the audit permanently.
     pub async fn close(&self) {
         if let Err(fault) = self.inner.write_detached().await {
-            let lost = lock(&self.inner.queue).waiting.len();
+            let unconfirmed = self.inner.writing.lock().await.unconfirmed.take();
+            let unconfirmed = unconfirmed.map_or(0, |batch| batch.content.entries.len());
+            let lost = unconfirmed + lock(&self.inner.queue).waiting.len();
             tracing::error!(lost, "entries are missing from the audit: {}", fault.in_one_line());
         }
         self.inner.db.close().await;

@@ -168,7 +168,7 @@ impl Inner {
                     if unwritten.sums.calls == 0 {
                         return Ok(());
                     }
-                    Batch::new(Arc::new(unwritten)).map_err(|error| self.db.fault(error))?
+                    Batch::new(Arc::new(unwritten))
                 }
             };
             let (written, key_file) = (Arc::clone(&batch.content), self.key_file.clone());

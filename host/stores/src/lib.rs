@@ -21,6 +21,7 @@ mod knowledge;
 mod kv;
 mod ledger;
 mod nearest;
+mod random;
 #[cfg(any(feature = "chroma", feature = "weaviate-neo4j"))]
 mod remote;
 mod sql;

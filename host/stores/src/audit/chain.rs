@@ -10,7 +10,10 @@ use ring::{
 };
 use sha2::{Digest as _, Sha256};
 
-use crate::sql::{Result, StoreError, batch::random_bytes};
+use crate::{
+    random::random_bytes,
+    sql::{Result, StoreError},
+};
 
 pub(super) type RowDigest = [u8; 32];
 

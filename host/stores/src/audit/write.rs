@@ -2,13 +2,6 @@
 
 use std::collections::HashMap;
 
-use super::{
-    chain::{AuditRow, RowDigest, pseudonym, seal},
-    read::digest_of,
-};
-use crate::sql::{
-    Result, Session, SqlRow, SqlValue, StoreError, batch::random_bytes, value::storable, values,
-};
 use gatehouse_core::{
     Principal,
     hash::hmac_sha256,
@@ -16,6 +9,15 @@ use gatehouse_core::{
         audit::{AuditEntry, AuditKind},
         quota::{StoredUsage, WindowUsage},
     },
+};
+
+use super::{
+    chain::{AuditRow, RowDigest, pseudonym, seal},
+    read::digest_of,
+};
+use crate::{
+    random::random_bytes,
+    sql::{Result, Session, SqlRow, SqlValue, StoreError, value::storable, values},
 };
 
 /// Maximum number of entries that one transaction deletes.

@@ -67,10 +67,7 @@ impl AuditInner {
             let (entries, waiters): (Vec<_>, Vec<_>) =
                 waiting.into_iter().map(|WaitingEntry { entry, done }| (entry, done)).unzip();
             let batch = Batch::new(UnwrittenEntries { entries: Arc::new(entries), lost });
-            let written = match batch.map_err(|error| self.db.fault(error)) {
-                Ok(batch) => self.write(&mut writing, batch, false).await,
-                Err(fault) => Err(fault),
-            };
+            let written = self.write(&mut writing, batch, false).await;
             for done in waiters.into_iter().flatten() {
                 let _ = done.send(written.clone());
             }

@@ -16,8 +16,9 @@ use super::{
     read::tools_where,
     sums::{CallSums, ToolDay, bounded},
 };
-use crate::sql::{
-    Result, Session, SqlRow, SqlValue, StoreError, batch::random_bytes, value::storable, values,
+use crate::{
+    random::random_bytes,
+    sql::{Result, Session, SqlRow, SqlValue, StoreError, value::storable, values},
 };
 
 /// Maximum number of rows that one transaction deletes, because other writers wait for it.

@@ -1,21 +1,10 @@
 //! Batches that are written once, although the end of a write can be unknown.
 
-use gatehouse_core::hash::hex;
-use ring::rand::{SecureRandom as _, SystemRandom};
-
-use super::{Result, Session, StoreError, values};
+use super::{Result, Session, values};
+use crate::random::random_id;
 
 /// Days for which ids are stored. A batch is repeated within seconds of the return of its server.
 const STORED_DAYS: i64 = 7;
-
-/// Returns random bytes.
-pub(crate) fn random_bytes<const N: usize>() -> Result<[u8; N]> {
-    let mut bytes = [0; N];
-    match SystemRandom::new().fill(&mut bytes) {
-        Ok(()) => Ok(bytes),
-        Err(_) => Err(StoreError::invalid("the system has no random bytes")),
-    }
-}
 
 /// A batch whose writes are one transaction, and its id.
 pub(crate) struct Batch<T> {
@@ -24,8 +13,8 @@ pub(crate) struct Batch<T> {
 }
 
 impl<T> Batch<T> {
-    pub(crate) fn new(content: T) -> Result<Self> {
-        Ok(Self { id: hex(random_bytes::<16>()?), content })
+    pub(crate) fn new(content: T) -> Self {
+        Self { id: random_id(), content }
     }
 
     pub(crate) fn id(&self) -> String {

@@ -5,13 +5,20 @@ use std::{collections::HashMap, sync::Arc};
 use gatehouse_core::outcome::Fault;
 use serde_json::json;
 
-use super::{Database, Result, Session, database::complete, value::storable, values};
 #[cfg(feature = "postgres")]
-use crate::sql::postgres::{PostgresSession, PostgresVectors};
-use crate::{
-    engine::{StoreHealth, VectorModel, VectorStore},
-    sql::sqlite::{SqliteDatabase, SqliteSession, VectorCache},
+use super::postgres::{PostgresSession, PostgresVectors};
+use super::{
+    Database, Result, Session,
+    database::complete,
+    sqlite::{SqliteDatabase, SqliteSession, VectorCache},
+    value::storable,
+    values,
 };
+use crate::engine::{StoreHealth, VectorModel, VectorStore};
+
+const INSERT_ITEMS: &str =
+    "INSERT INTO item (corpus, key, version) SELECT ?1, given.value ->> 0, given.value ->> 1
+     FROM @json(?2) AS given WHERE true ON CONFLICT DO NOTHING";
 
 /// Vectors of one corpus.
 pub(crate) enum Vectors {
@@ -128,9 +135,7 @@ pub(crate) async fn put_items(
     let outdated = "DELETE FROM item WHERE corpus = ?1 AND key IN (SELECT i.key FROM @json(?2) AS given
             JOIN item i ON i.corpus = ?1 AND i.key = given.value ->> 0 WHERE i.version <> given.value ->> 1)";
     db.run(outdated, values![corpus, given]).await?;
-    let put = "INSERT INTO item (corpus, key, version) SELECT ?1, given.value ->> 0, given.value ->> 1
-         FROM @json(?2) AS given WHERE true ON CONFLICT DO NOTHING";
-    db.run(put, values![corpus, given]).await?;
+    db.run(INSERT_ITEMS, values![corpus, given]).await?;
     numbers(db, corpus, &keys).await
 }
 
@@ -145,9 +150,8 @@ pub(crate) async fn add_items(
 ) -> Result<HashMap<String, i64>> {
     let keys: Vec<String> = items.iter().map(|(key, _)| key.clone()).collect();
     let given = serde_json::Value::from_iter(items.iter().map(|(key, version)| json!([key, version])));
-    let put = "INSERT INTO item (corpus, key, version) SELECT ?1, given.value ->> 0, given.value ->> 1
-         FROM @json(?2) AS given WHERE true ON CONFLICT DO NOTHING RETURNING key";
-    let new: Vec<String> = db.column(put, values![corpus, given.to_string()]).await?;
+    let new: Vec<String> =
+        db.column(&format!("{INSERT_ITEMS} RETURNING key"), values![corpus, given.to_string()]).await?;
     vectors.copy_from_twins(db, corpus, &new).await?;
     numbers(db, corpus, &keys).await
 }

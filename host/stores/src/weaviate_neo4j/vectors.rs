@@ -1,7 +1,5 @@
 //! Vectors of pages in Weaviate. Each model has a collection, and Neo4j records the pages whose vectors are in it.
 
-use std::hash::{BuildHasher as _, Hasher as _, RandomState};
-
 use async_trait::async_trait;
 use gatehouse_core::{Fault, lock};
 
@@ -9,7 +7,10 @@ use super::{
     ServerPair,
     weaviate::{CollectionFacts, PageVector, collection_name},
 };
-use crate::engine::{NewVector, VectorItem, VectorModel, VectorStore};
+use crate::{
+    engine::{NewVector, VectorItem, VectorModel, VectorStore},
+    random::random_id,
+};
 
 /// Returns the name under which Neo4j records the vectors of a collection. Without one, no page has such a vector.
 pub(super) fn recorded_name(model: &str, collection: Option<&CollectionFacts>) -> String {
@@ -41,15 +42,15 @@ impl ServerPair {
         model: &str,
         dimension: Option<usize>,
     ) -> Result<CollectionFacts, Fault> {
-        let (name, random) = (collection_name(graph, model), || RandomState::new().build_hasher().finish());
+        let name = collection_name(graph, model);
         match self.weaviate.facts(&name).await? {
             Some(facts) if facts.has_vectors(dimension) => return Ok(facts),
             Some(_) => self.weaviate.delete_collection(&name).await?,
             // Another host may be creating it.
             None => {}
         }
-        let id = format!("{:016x}{:016x}", random(), random());
-        let facts = CollectionFacts { id, dimension: dimension.unwrap_or(0), model: model.to_owned() };
+        let facts =
+            CollectionFacts { id: random_id(), dimension: dimension.unwrap_or(0), model: model.to_owned() };
         self.weaviate.create_collection(&name, &facts).await
     }
 
