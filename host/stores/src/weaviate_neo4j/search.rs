@@ -27,7 +27,7 @@ use crate::{
 /// Searches for one question, of which each but the last deletes the vectors of removed pages that it returned.
 const MAX_SEARCHES: u32 = 3;
 
-/// Time for the vectors of a search. After this, an answer by words only is better than a late answer.
+/// Time for each of the two rounds of vectors in a search. After this, an answer by words only is better than a late answer.
 const MAX_VECTOR_WAIT: Duration = Duration::from_secs(3);
 
 /// A word of the question and the index query that finds it.
@@ -58,7 +58,6 @@ impl ServerPair {
         graph: &str,
         question: &PageQuestion,
     ) -> Result<PageCandidates, Fault> {
-        self.neo4j.check_schema().await?;
         let (words, terms) = query_words(question.query.clone()).await?;
         let (filter, pool) = (PageFilter::from_question(question), question.pool());
         let (mut by_words, by_name, mut near, unmatched) = tokio::try_join!(
@@ -106,14 +105,8 @@ impl ServerPair {
         let mut near = NearPages::default();
         let Some(QueryVector { model, values }) = vector else { return Ok(near) };
         let among = if filter.is_empty() { None } else { Some(self.neo4j.keys(filter).await?) };
-        let find = self.nearest_of_all(graph, model, values, among.as_deref(), limit);
-        let found = timeout(MAX_VECTOR_WAIT, find).await.unwrap_or_else(|_| {
-            let (address, seconds) = (self.weaviate.address(), MAX_VECTOR_WAIT.as_secs());
-            let cause = format!("knowledge engine 'weaviate' at {address}: no answer within {seconds} s");
-            Err(Fault::new(FaultKind::TimedOut, cause))
-        });
-        match found {
-            Ok(found) => near = found,
+        match self.in_time(self.nearest_of_all(graph, model, values, among.as_deref(), limit)).await {
+            Ok(nearest) => near = nearest,
             Err(fault) => near.add(Err(fault)),
         }
         Ok(near)
@@ -152,10 +145,18 @@ impl ServerPair {
     ) -> Result<Vec<(String, f32)>, Fault> {
         match (collection, vector) {
             (Some(collection), Some(vector)) if !keys.is_empty() => {
-                self.nearest(collection, &vector.values, Some(keys), keys.len()).await
+                self.in_time(self.nearest(collection, &vector.values, Some(keys), keys.len())).await
             }
             _ => Ok(Vec::new()),
         }
+    }
+
+    async fn in_time<T>(&self, search: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+        timeout(MAX_VECTOR_WAIT, search).await.unwrap_or_else(|_| {
+            let (address, seconds) = (self.weaviate.address(), MAX_VECTOR_WAIT.as_secs());
+            let cause = format!("knowledge engine 'weaviate' at {address}: no answer within {seconds} s");
+            Err(Fault::new(FaultKind::TimedOut, cause))
+        })
     }
 
     async fn nearest(
