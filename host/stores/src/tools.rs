@@ -1,23 +1,29 @@
-//! Tool catalog of the connected servers, stored in SQLite and searched in memory. A search reloads it if its
-//! generation has changed, so several hosts can share one file.
+//! Tool catalog of the connected servers, stored in SQLite or PostgreSQL and searched in memory. Several hosts can share
+//! it: each reads the records whose generation has changed.
 //!
 //! Longer than 300 lines because it has every method of the trait.
 
 mod catalog;
+mod category;
 mod current;
 mod file;
-mod read;
-mod review;
+mod record;
 mod schema;
-mod write;
+mod tables;
 
-use self::current::SqliteTools;
 pub(crate) use self::schema::FILE;
+#[cfg(feature = "postgres")]
+use self::schema::PART;
+use self::{
+    catalog::Catalog,
+    current::{CurrentTools, ToolDatabase},
+    record::ServerRecord,
+};
 
 use std::{
     collections::HashMap,
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
@@ -34,14 +40,19 @@ use gatehouse_core::{
     },
     search::{
         RowSet,
-        tools::{ToolQuery, ToolSearch, ToolSegment, ToolSegments, embedded_tool, query_parts},
+        tools::{ToolQuery, ToolSearch, ToolSegments, embedded_tool, query_parts},
     },
 };
 use tokio::time::Instant;
 
+#[cfg(feature = "postgres")]
+use crate::sql::{
+    Database,
+    postgres::{PostgresConfig, PostgresServer, ServerTables},
+};
 use crate::{
-    embedding::{EmbeddingTask, TextSource},
-    worker::run_blocking,
+    embedding::{EmbeddingTask, TextSource, words_only_note},
+    sql::{Session, value::storable},
 };
 
 /// Returns the key of a tool. Server names contain no line feed, so keys are unique.
@@ -50,32 +61,34 @@ pub(crate) fn key(server: &str, tool: &str) -> String {
 }
 
 pub struct ToolCatalogStore {
-    store: Arc<SqliteTools>,
+    tools: Arc<CachedTools>,
     embedding: EmbeddingTask,
     clock: Arc<dyn Clock>,
-    snapshot: Mutex<Option<Arc<ToolSnapshot>>>,
-    cache: ListingCache,
-}
-
-/// All tools at one generation of the store.
-struct ToolSnapshot {
-    generation: i64,
-    segments: Vec<ToolSegment>,
-    /// Row number of each tool, by its position in the snapshot.
-    rows: Vec<i64>,
-    positions: HashMap<i64, usize>,
-    /// Places of quarantined tools.
-    quarantined: RowSet,
 }
 
 impl ToolCatalogStore {
     /// Creates a catalog in a SQLite file that the first call opens. With an embedder, search also compares meaning;
     /// calls then need a Tokio runtime for the embedding task.
     pub fn sqlite(database: PathBuf, clock: Arc<dyn Clock>, embedder: Option<Arc<dyn Embedder>>) -> Self {
-        let store = SqliteTools::new(database);
-        let texts = Arc::new(ToolTexts(Arc::clone(&store)));
-        let embedding = EmbeddingTask::new(embedder, Arc::clone(&store) as _, texts);
-        Self { store, embedding, clock, snapshot: Mutex::default(), cache: ListingCache::default() }
+        Self::new(CurrentTools::in_file(database), clock, embedder)
+    }
+
+    /// Creates a catalog in tables of a server, which several hosts can share. While the server cannot be reached, tools
+    /// are served as they were last read.
+    #[cfg(feature = "postgres")]
+    pub fn postgres(
+        server: PostgresConfig,
+        clock: Arc<dyn Clock>,
+        embedder: Option<Arc<dyn Embedder>>,
+    ) -> Self {
+        let server = PostgresServer::new("tool catalog 'postgres'", server, ServerTables::Own(PART));
+        Self::new(CurrentTools::new(Database::Postgres(server), None), clock, embedder)
+    }
+
+    fn new(store: Arc<CurrentTools>, clock: Arc<dyn Clock>, embedder: Option<Arc<dyn Embedder>>) -> Self {
+        let tools = Arc::new(CachedTools { store: Arc::clone(&store), state: Mutex::default() });
+        let embedding = EmbeddingTask::new(embedder, store, Arc::clone(&tools) as _);
+        Self { tools, embedding, clock }
     }
 
     /// Waits until all stored tools have vectors. Returns false on failure or timeout, and true without an embedder.
@@ -85,75 +98,43 @@ impl ToolCatalogStore {
 
     pub async fn close(&self) {
         self.embedding.stop();
-        self.store.close().await;
+        self.tools.store.close().await;
     }
 
-    async fn tools(&self) -> Result<Arc<ToolSnapshot>, Fault> {
-        let generation = self.store.generation().await?;
-        let snapshot = lock(&self.snapshot).clone();
-        if let Some(snapshot) = snapshot.filter(|snapshot| snapshot.generation == generation) {
-            return Ok(snapshot);
-        }
-        let (generation, servers) = self.store.all().await?;
-        let read = move || {
-            let mut snapshot = ToolSnapshot {
-                generation,
-                segments: Vec::new(),
-                rows: Vec::new(),
-                positions: HashMap::new(),
-                quarantined: RowSet::default(),
-            };
-            for server in servers {
-                for tool in &server.tools {
-                    let position = snapshot.rows.len();
-                    snapshot.rows.push(tool.number);
-                    snapshot.positions.insert(tool.number, position);
-                    if tool.quarantined {
-                        snapshot.quarantined.insert(position);
-                    }
-                }
-                let specs: Vec<_> = server.tools.into_iter().map(|tool| tool.spec).collect();
-                snapshot.segments.push(ToolSegment::new(&server.server, &specs));
-            }
-            Ok(Arc::new(snapshot))
-        };
-        let snapshot = run_blocking(read).await?;
-        *lock(&self.snapshot) = Some(Arc::clone(&snapshot));
-        Ok(snapshot)
-    }
-
-    /// Returns the similarity of each tool to a question, by position, and a note if the model failed. If it `waits`, it
+    /// Returns the similarity of each tool to a question, and a note if the model or the engine failed. If it `waits`, it
     /// waits for vectors of new tools, at most [`MAX_VECTOR_WAIT`].
     async fn cosines(
         &self,
-        snapshot: &ToolSnapshot,
+        catalog: &Catalog,
         question: &str,
         waits: bool,
-    ) -> Result<(Vec<Option<f32>>, Option<String>), Fault> {
+    ) -> (Vec<Option<f32>>, Option<String>) {
         let (vector, reason) = self.embedding.embed_question(question).await;
-        let Some(vector) = vector else { return Ok((Vec::new(), reason)) };
-        let (mut near, without) = self.store.cosines(vector.clone()).await?;
-        if without > 0 && waits {
+        let Some(vector) = vector else { return (Vec::new(), reason) };
+        let cosines = async || {
+            let vector = vector.clone();
+            let read =
+                async move |db: Session<'_>, opened: &ToolDatabase| opened.vectors.cosines(db, &vector).await;
+            match self.tools.store.read(read).await {
+                Ok((cosines, reason)) => (cosines, reason.map(|reason| words_only_note(&reason))),
+                Err(fault) => (HashMap::new(), Some(words_only_note(&fault.message))),
+            }
+        };
+        let (mut near, mut note) = cosines().await;
+        if near.len() < catalog.len() && waits {
             // A server was just listed, or another process ended before it had embedded its tools.
             self.embedding.wait_for_vectors(MAX_VECTOR_WAIT).await;
-            (near, _) = self.store.cosines(vector).await?;
+            (near, note) = cosines().await;
         }
-        let mut cosines = vec![None; snapshot.rows.len()];
-        for (number, cosine) in near {
-            if let Some(position) = snapshot.positions.get(&number) {
-                cosines[*position] = Some(cosine);
-            }
-        }
-        Ok((cosines, reason))
+        (catalog.cosines(&near), note)
     }
 }
 
 #[async_trait]
 impl ToolIndex for ToolCatalogStore {
     async fn put(&self, listing: IndexedListing, force: bool) -> Result<RefreshReport, Fault> {
-        let now = i64::try_from(self.clock.now_ms()).unwrap_or(i64::MAX);
-        let report = self.store.put(listing, now, force).await;
-        self.cache.changed();
+        let report = self.tools.store.put(listing, self.clock.now_ms(), force).await;
+        self.tools.changed();
         let report = report?;
         if report.embeddings > 0 {
             self.embedding.wake();
@@ -162,21 +143,26 @@ impl ToolIndex for ToolCatalogStore {
     }
 
     async fn known(&self, server: &str) -> Result<Option<KnownListing>, Fault> {
-        self.cache.get(&self.store, server).await
+        let catalog = self.tools.catalog(CACHE_TTL).await?;
+        Ok(catalog.servers.get(server).map(|server| server.known.clone()))
     }
 
     async fn forget(&self, server: &str) -> Result<(), Fault> {
-        let forgotten = self.store.forget(server).await;
-        self.cache.changed();
+        let forgotten = self.tools.store.forget(server).await;
+        self.tools.changed();
         forgotten
     }
 
     async fn connection_start(&self, server: &str) -> Result<Option<String>, Fault> {
-        self.store.connection_start(server).await
+        let server = server.to_owned();
+        let read = async move |db: Session<'_>, _: &ToolDatabase| tables::connection_start(db, &server).await;
+        self.tools.store.read(read).await
     }
 
     async fn set_connection_start(&self, server: &str, start: Option<String>) -> Result<(), Fault> {
-        self.store.set_connection_start(server, start).await
+        let server = server.to_owned();
+        let write = async move |db: Session<'_>| tables::set_connection_start(db, &server, start).await;
+        self.tools.store.write(write).await
     }
 
     async fn search(
@@ -184,11 +170,12 @@ impl ToolIndex for ToolCatalogStore {
         question: &ToolSearchRequest,
         may_find: ToolFilter<'_>,
     ) -> Result<ToolSearchResult, Fault> {
-        let snapshot = self.tools().await?;
+        let catalog = self.tools.catalog(Duration::ZERO).await?;
+        catalog.index().await?;
         let mut texts = Vec::new();
         let mut note = None;
         for part in query_parts(&question.query) {
-            let (cosines, failure) = self.cosines(&snapshot, &part.embedded(), texts.is_empty()).await?;
+            let (cosines, failure) = self.cosines(&catalog, &part.embedded(), texts.is_empty()).await;
             texts.push(ToolQuery { part, cosines });
             if failure.is_some() {
                 // The model failed, so do not call it for the other parts.
@@ -197,12 +184,11 @@ impl ToolIndex for ToolCatalogStore {
                 break;
             }
         }
-        let tools = ToolSegments::new(snapshot.segments.iter().collect());
+        let tools = ToolSegments::new(catalog.segments());
         let indexed_tools: Vec<_> = tools.iter().collect();
+        let quarantined = catalog.quarantined();
         let allowed: RowSet = (0..indexed_tools.len())
-            .filter(|position| {
-                !snapshot.quarantined.contains(*position) && may_find(&indexed_tools[*position].id)
-            })
+            .filter(|place| !quarantined.contains(*place) && may_find(&indexed_tools[*place].id))
             .collect();
         let result = tools.search(&ToolSearch {
             queries: &texts,
@@ -218,39 +204,36 @@ impl ToolIndex for ToolCatalogStore {
     }
 
     async fn pending_changes(&self) -> Result<Vec<PendingChange>, Fault> {
-        self.store.pending_changes().await
+        let read = async |db: Session<'_>, _: &ToolDatabase| tables::pending_changes(db).await;
+        self.tools.store.read(read).await
     }
 
     async fn approve(&self, server: &str, tool: &str, digest: &str) -> Result<bool, Fault> {
-        let approved = self.store.approve(server, tool, digest).await;
-        self.cache.changed();
+        let [name, tool, digest] = [server, tool, digest].map(str::to_owned);
+        let approved =
+            self.tools.store.decide(server, move |record| record.approve(&name, &tool, &digest)).await;
+        self.tools.changed();
         approved
     }
 
     async fn declare_effects(&self, server: &str, declared: Vec<DeclaredEffect>) -> Result<bool, Fault> {
-        let declared = self.store.declare_effects(server, declared).await;
-        self.cache.changed();
+        let declared = self.tools.store.decide(server, move |record| record.declare_effects(&declared)).await;
+        self.tools.changed();
         declared
     }
 
     async fn drop_declared_effects(&self, server: &str) -> Result<(), Fault> {
-        let dropped = self.store.drop_declared_effects(server).await;
-        self.cache.changed();
-        dropped
+        let drop_all = |record: &mut ServerRecord| {
+            record.drop_declared_effects();
+            Ok(true)
+        };
+        let dropped = self.tools.store.change(server, drop_all).await;
+        self.tools.changed();
+        dropped.map(drop)
     }
 
     async fn generation(&self) -> Result<i64, Fault> {
-        self.cache.generation(&self.store).await
-    }
-}
-
-struct ToolTexts(Arc<SqliteTools>);
-
-#[async_trait]
-impl TextSource for ToolTexts {
-    async fn texts(&self, keys: &[String]) -> Result<Vec<Option<String>>, Fault> {
-        let specs = self.0.specs(keys).await?;
-        Ok(specs.into_iter().map(|spec| spec.map(|spec| embedded_tool(&spec))).collect())
+        Ok(self.tools.catalog(Duration::ZERO).await?.generation)
     }
 }
 
@@ -260,79 +243,73 @@ const MAX_VECTOR_WAIT: Duration = Duration::from_secs(2);
 /// Age at which the cache checks for changes by other processes, too short to notice after an approval in a shell.
 const CACHE_TTL: Duration = Duration::from_millis(500);
 
-/// Caches server listings for calls, because reading a definition from the store takes longer than many servers take to
-/// answer.
-#[derive(Default)]
-struct ListingCache {
-    state: Mutex<CachedListings>,
+/// The tools as last read, because reading a definition from the store takes longer than many servers take to answer.
+struct CachedTools {
+    store: Arc<CurrentTools>,
+    state: Mutex<CachedCatalog>,
 }
 
 #[derive(Default)]
-struct CachedListings {
-    /// Generation of the store when it was last checked.
-    generation: i64,
+struct CachedCatalog {
+    catalog: Arc<Catalog>,
+    /// When the store was last asked for changes. `None` after a change by this process.
     checked: Option<Instant>,
     /// Number of changes by this process.
     changes: u64,
-    listings: HashMap<String, Option<KnownListing>>,
+    /// True if the store could not be read when last asked.
+    is_outdated: bool,
 }
 
-impl ListingCache {
-    async fn get(&self, store: &SqliteTools, server: &str) -> Result<Option<KnownListing>, Fault> {
-        let changes = {
+impl CachedTools {
+    /// Returns the catalog as it was at most `max_age` ago, or as it was last read if the store cannot be read.
+    async fn catalog(&self, max_age: Duration) -> Result<Arc<Catalog>, Fault> {
+        let (before, changes) = {
             let state = lock(&self.state);
-            let is_fresh = state.checked.is_some_and(|checked| checked.elapsed() < CACHE_TTL);
-            if let Some(listing) = state.listings.get(server).filter(|_| is_fresh) {
-                return Ok(listing.clone());
+            if state.checked.is_some_and(|checked| checked.elapsed() < max_age) {
+                return Ok(Arc::clone(&state.catalog));
             }
-            state.changes
+            (Arc::clone(&state.catalog), state.changes)
         };
-        let generation = store.generation().await?;
-        if let Some(listing) = self.get_current(generation, changes, server) {
-            return Ok(listing);
-        }
-        let listing = store.known_listing(server).await?;
+        let known = Arc::clone(&before);
+        let read = async move |db: Session<'_>, opened: &ToolDatabase| {
+            tables::catalog(db, &known, |within| opened.generation(within)).await
+        };
+        let (catalog, failure) = match self.store.read(read).await {
+            Ok(changed) => (changed.map_or(before, Arc::new), None),
+            Err(fault) if before.generation == 0 => return Err(fault),
+            Err(fault) => (before, Some(fault)),
+        };
         let mut state = lock(&self.state);
-        // Discard a listing if the store changed while it was read.
-        if (state.changes, state.generation) == (changes, generation) {
-            state.listings.insert(server.to_owned(), listing.clone());
+        if let Some(fault) = failure.as_ref().filter(|_| !state.is_outdated) {
+            tracing::warn!("tools are served as they were last read: {}", fault.in_one_line());
         }
-        Ok(listing)
-    }
-
-    /// Returns the generation of the store, and clears the cache if it has changed, so that a caller who sees a new
-    /// generation reads no older listing.
-    async fn generation(&self, store: &SqliteTools) -> Result<i64, Fault> {
-        let changes = lock(&self.state).changes;
-        let generation = store.generation().await?;
-        self.lock_current(generation, changes);
-        Ok(generation)
-    }
-
-    fn get_current(&self, generation: i64, changes: u64, server: &str) -> Option<Option<KnownListing>> {
-        self.lock_current(generation, changes)?.listings.get(server).cloned()
-    }
-
-    /// Locks the cache at this generation, and clears older listings. `None` if this process has changed the store
-    /// since.
-    fn lock_current(&self, generation: i64, changes: u64) -> Option<MutexGuard<'_, CachedListings>> {
-        let mut state = lock(&self.state);
-        if state.changes != changes {
-            return None;
+        state.is_outdated = failure.is_some();
+        // Discard a catalog if a newer one was read meanwhile, or the store may have changed during the read.
+        if state.changes == changes && state.catalog.generation <= catalog.generation {
+            state.catalog = Arc::clone(&catalog);
+            state.checked = Some(Instant::now());
         }
-        if state.generation != generation {
-            state.listings.clear();
-            state.generation = generation;
-        }
-        state.checked = Some(Instant::now());
-        Some(state)
+        Ok(catalog)
     }
 
     /// Must be called after each change by this process.
     fn changed(&self) {
         let mut state = lock(&self.state);
         state.changes += 1;
-        state.listings.clear();
         state.checked = None;
+    }
+}
+
+#[async_trait]
+impl TextSource for CachedTools {
+    async fn texts(&self, keys: &[String]) -> Result<Vec<Option<String>>, Fault> {
+        let catalog = self.catalog(Duration::ZERO).await?;
+        let text = |key: &String| {
+            let (server, name) = key.split_once('\n')?;
+            let tools = &catalog.servers.get(server)?.known.listing.tools;
+            let spec = tools.iter().find(|tool| *storable(&tool.name) == *name)?;
+            Some(embedded_tool(spec))
+        };
+        Ok(keys.iter().map(text).collect())
     }
 }

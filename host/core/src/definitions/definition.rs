@@ -30,7 +30,7 @@ impl DefinitionKind {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReviewedDefinition {
     pub kind: DefinitionKind,
     /// The server's own name for it; the template itself for templates, empty for instructions.

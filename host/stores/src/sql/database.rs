@@ -57,10 +57,20 @@ impl Database {
         &self,
         work: impl AsyncFnOnce(Session<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T, Fault> {
+        self.try_read(work).await?.map_err(|error| self.fault(error))
+    }
+
+    /// Like [`read`](Self::read), but returns errors of `work` on a file unconverted.
+    pub(crate) async fn try_read<T: Send + 'static>(
+        &self,
+        work: impl AsyncFnOnce(Session<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<Result<T>, Fault> {
         match self {
             Self::Sqlite(db) => db.read_session(move |session| complete(work(session))).await,
             #[cfg(feature = "postgres")]
-            Self::Postgres(server) => server.read_with(async |db| work(Session::Postgres(db)).await).await,
+            Self::Postgres(server) => {
+                server.read_with(async |db| work(Session::Postgres(db)).await).await.map(Ok)
+            }
         }
     }
 
@@ -177,7 +187,7 @@ impl Database {
 }
 
 /// Returns the result of work on SQLite, whose statements never wait.
-pub(super) fn complete<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+pub(crate) fn complete<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     match pin!(work).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(result) => result,
         Poll::Pending => Err(StoreError::invalid("a statement on SQLite waited")),

@@ -24,7 +24,7 @@ pub(crate) mod value;
 pub(crate) mod vectors;
 
 pub(crate) use self::{
-    database::{Commit, Database, Turn},
+    database::{Commit, Database, Turn, complete},
     error::{Result, StoreError},
     session::Session,
     value::{SqlRow, SqlValue, values},

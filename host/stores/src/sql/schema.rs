@@ -17,10 +17,6 @@ pub(crate) struct SchemaStep {
 }
 
 impl SchemaStep {
-    pub(crate) const fn sqlite(statements: &'static str) -> Self {
-        Self { both: "", sqlite: statements, postgres: "" }
-    }
-
     pub(crate) const fn postgres(statements: &'static str) -> Self {
         Self { both: "", sqlite: "", postgres: statements }
     }

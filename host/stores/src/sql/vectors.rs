@@ -5,8 +5,6 @@ use std::{collections::HashMap, sync::Arc};
 use gatehouse_core::outcome::Fault;
 use serde_json::json;
 
-#[cfg(feature = "postgres")]
-use super::postgres::{PostgresSession, PostgresVectors};
 use super::{
     Database, Result, Session,
     database::complete,
@@ -14,7 +12,12 @@ use super::{
     value::storable,
     values,
 };
-use crate::engine::{StoreHealth, VectorModel, VectorStore};
+#[cfg(feature = "postgres")]
+use super::{
+    StoreError,
+    postgres::{PostgresSession, PostgresVectors},
+};
+use crate::engine::{QueryVector, StoreHealth, VectorModel, VectorStore};
 
 const INSERT_ITEMS: &str =
     "INSERT INTO item (corpus, key, version) SELECT ?1, given.value ->> 0, given.value ->> 1
@@ -73,6 +76,25 @@ impl Vectors {
             }
         };
         db.run(sql, values![corpus, keys]).await.map(drop)
+    }
+
+    /// Returns the similarity of the items to a question by number: `None` for an item for which the model returned no
+    /// vector, and nothing for one that waits. Also returns the reason if the engine cannot compare vectors.
+    pub(crate) async fn cosines(
+        &self,
+        db: Session<'_>,
+        question: &QueryVector,
+    ) -> Result<(HashMap<i64, Option<f32>>, Option<String>)> {
+        match (self, db) {
+            (Self::Sqlite { cache, .. }, Session::Sqlite(db)) => {
+                let cached = cache.load(&db.connection(), question)?;
+                Ok((cached.map(|cached| cached.cosines(&question.values)).unwrap_or_default(), None))
+            }
+            #[cfg(feature = "postgres")]
+            (Self::Postgres(vectors), Session::Postgres(db)) => vectors.cosines(db, question).await,
+            #[cfg(feature = "postgres")]
+            _ => Err(StoreError::invalid("the vectors belong to another engine")),
+        }
     }
 
     pub(crate) fn store(&self) -> Arc<dyn VectorStore> {
@@ -156,7 +178,8 @@ pub(crate) async fn add_items(
     numbers(db, corpus, &keys).await
 }
 
-async fn numbers(db: Session<'_>, corpus: &str, keys: &[String]) -> Result<HashMap<String, i64>> {
+/// Returns the numbers of items by key.
+pub(crate) async fn numbers(db: Session<'_>, corpus: &str, keys: &[String]) -> Result<HashMap<String, i64>> {
     let numbers = "SELECT key, number FROM item WHERE corpus = ?1 AND key IN @texts(?2)";
     db.rows(numbers, values![corpus, keys], |row| Ok((row.get(0)?, row.get(1)?))).await
 }

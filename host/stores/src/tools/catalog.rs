@@ -1,119 +1,79 @@
-//! Tool catalog on SQLite. It has its own file, because it can be requested again and must never delay permanent data.
+//! All servers and their tools at one generation.
 
-use std::sync::Arc;
-
-use gatehouse_core::{
-    Fault, SourceId, ToolSpec,
-    ports::tool_index::{DeclaredEffect, KnownListing, PendingChange},
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Arc, OnceLock},
 };
 
-use rusqlite::Connection;
+use gatehouse_core::{
+    Fault, SourceId,
+    ports::tool_index::KnownListing,
+    search::{RowSet, tools::ToolSegment},
+};
 
-pub(crate) use super::current::SqliteTools;
-use super::{current::ToolDatabase, read, write};
-use crate::{engine::QueryVector, sql::Result as StoreResult};
+use crate::worker::run_blocking;
 
-/// A tool with its row number. `quarantined` is true if it is quarantined.
-pub(crate) struct StoredTool {
-    pub(crate) number: i64,
-    pub(crate) spec: Arc<ToolSpec>,
-    pub(crate) quarantined: bool,
+#[derive(Default)]
+pub(super) struct Catalog {
+    /// 0 if nothing was read yet.
+    pub(super) generation: i64,
+    pub(super) servers: BTreeMap<String, Arc<CatalogServer>>,
 }
 
-pub(crate) struct StoredServer {
-    pub(crate) server: SourceId,
-    pub(crate) tools: Vec<StoredTool>,
+pub(super) struct CatalogServer {
+    /// The generation that stored its record.
+    pub(super) changed: i64,
+    pub(super) known: KnownListing,
+    source: SourceId,
+    /// Number of each tool's item.
+    numbers: Vec<Option<i64>>,
+    segment: OnceLock<ToolSegment>,
 }
 
-impl SqliteTools {
-    /// Approves a change. Refuses if the approval would apply to this process only.
-    pub(crate) async fn approve(&self, server: &str, label: &str, digest: &str) -> Result<bool, Fault> {
-        let [server, label, digest] = [server, label, digest].map(str::to_owned);
-        self.decide(move |db| write::approve(db, &server, &label, &digest)).await
+impl CatalogServer {
+    pub(super) fn new(name: &str, changed: i64, known: KnownListing, numbers: Vec<Option<i64>>) -> Arc<Self> {
+        let source = SourceId::Server(name.into());
+        Arc::new(Self { changed, known, source, numbers, segment: OnceLock::new() })
     }
 
-    /// Declares effects of tools. Refuses if they would apply to this process only.
-    pub(crate) async fn declare_effects(
-        &self,
-        server: &str,
-        declared: Vec<DeclaredEffect>,
-    ) -> Result<bool, Fault> {
-        let server = server.to_owned();
-        self.decide(move |db| write::declare_effects(db, &server, &declared)).await
+    fn segment(&self) -> &ToolSegment {
+        self.segment.get_or_init(|| ToolSegment::new(&self.source, &self.known.listing.tools))
+    }
+}
+
+impl Catalog {
+    pub(super) fn len(&self) -> usize {
+        self.servers.values().map(|server| server.numbers.len()).sum()
     }
 
-    pub(crate) async fn drop_declared_effects(&self, server: &str) -> Result<(), Fault> {
-        let server = server.to_owned();
-        self.write(move |db| write::drop_declared_effects(db, &server)).await
-    }
-
-    async fn decide(
-        &self,
-        decision: impl FnOnce(&Connection) -> StoreResult<bool> + Clone + Send + 'static,
-    ) -> Result<bool, Fault> {
-        // Test whether the file is writable.
-        self.write(|db| write::changed(db)).await?;
-        self.check_writable()?;
-        let decided = self.write(move |db| decision(db)).await?;
-        self.check_writable()?;
-        Ok(decided)
-    }
-
-    /// Refuses if the database is in memory.
-    fn check_writable(&self) -> Result<(), Fault> {
-        let Some(reason) = self.reason() else { return Ok(()) };
-        Err(Fault::unavailable(format!("cannot store the approval: {reason}"))
-            .hint("Make the file usable and approve again."))
-    }
-
-    pub(crate) async fn known_listing(&self, server: &str) -> Result<Option<KnownListing>, Fault> {
-        let server = server.to_owned();
-        self.read(move |db, _| read::known_listing(db, &server)).await
-    }
-
-    pub(crate) async fn connection_start(&self, server: &str) -> Result<Option<String>, Fault> {
-        let server = server.to_owned();
-        self.read(move |db, _| read::connection_start(db, &server)).await
-    }
-
-    pub(crate) async fn set_connection_start(
-        &self,
-        server: &str,
-        start: Option<String>,
-    ) -> Result<(), Fault> {
-        let server = server.to_owned();
-        self.write(move |db| write::set_connection_start(db, &server, start.as_deref())).await
-    }
-
-    pub(crate) async fn pending_changes(&self) -> Result<Vec<PendingChange>, Fault> {
-        self.read(|db, _| read::pending_changes(db)).await
-    }
-
-    /// Returns a number that increases with every change.
-    pub(crate) async fn generation(&self) -> Result<i64, Fault> {
-        self.read(|db, opened| Ok(opened.generation(read::generation(db)?))).await
-    }
-
-    pub(crate) async fn all(&self) -> Result<(i64, Vec<StoredServer>), Fault> {
-        let work =
-            |db: &_, opened: &ToolDatabase| Ok((opened.generation(read::generation(db)?), read::all(db)?));
-        self.read(work).await
-    }
-
-    /// Returns the similarity of each tool to a vector by number, and the number of tools without a vector.
-    pub(crate) async fn cosines(&self, vector: QueryVector) -> Result<(Vec<(i64, f32)>, usize), Fault> {
-        let work = move |db: &_, opened: &ToolDatabase| {
-            let total = read::count(db)?;
-            let Some(cached) = opened.cache.load(db, &vector)? else {
-                return Ok((Vec::new(), total));
-            };
-            Ok((cached.cosines(&vector.values), total.saturating_sub(cached.items())))
+    /// Indexes new servers for searches, which takes long for many tools.
+    pub(super) async fn index(self: &Arc<Self>) -> Result<(), Fault> {
+        if self.servers.values().all(|server| server.segment.get().is_some()) {
+            return Ok(());
+        }
+        let catalog = Arc::clone(self);
+        let index = move || {
+            catalog.segments();
+            Ok(())
         };
-        self.read(work).await
+        run_blocking(index).await
     }
 
-    pub(crate) async fn specs(&self, keys: &[String]) -> Result<Vec<Option<ToolSpec>>, Fault> {
-        let keys = keys.to_vec();
-        self.read(move |db, _| keys.iter().map(|key| read::spec(db, key)).collect()).await
+    /// Returns the indexed tools of each server.
+    pub(super) fn segments(&self) -> Vec<&ToolSegment> {
+        self.servers.values().map(|server| server.segment()).collect()
+    }
+
+    /// Returns the cosine of each tool, in the order of the segments, by that of its item.
+    pub(super) fn cosines(&self, by_number: &HashMap<i64, Option<f32>>) -> Vec<Option<f32>> {
+        let numbers = self.servers.values().flat_map(|server| &server.numbers);
+        numbers.map(|number| by_number.get(number.as_ref()?).copied().flatten()).collect()
+    }
+
+    /// Returns the places of the quarantined tools, in the order of the segments.
+    pub(super) fn quarantined(&self) -> RowSet {
+        let tools = self.servers.values().flat_map(|server| server.known.tools.iter());
+        let held = tools.enumerate().filter(|(_, tool)| tool.quarantine_reason.is_some());
+        held.map(|(place, _)| place).collect()
     }
 }

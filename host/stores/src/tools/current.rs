@@ -1,5 +1,5 @@
-//! The tool catalog database in use: the file, or memory while the file is unusable, so that a broken file never
-//! prevents serving tools.
+//! The database of the tool catalog in use: a server, or a file, or memory while the file is unusable, so that a broken
+//! file never prevents serving tools.
 //!
 //! An unreadable file is set aside and created again. This loses the reviews, so servers with `on_change =
 //! "quarantine"` are quarantined until the operator reviews them. A change can therefore never pass as new.
@@ -17,37 +17,37 @@ use gatehouse_core::{
     Fault, lock,
     ports::{servers::RefreshReport, tool_index::IndexedListing},
 };
-use rusqlite::{Connection, Transaction};
 
 use super::{
+    record::ServerRecord,
     schema::{FILE, TOOLS},
-    write,
+    tables,
 };
 use crate::{
     engine::{NewVector, VectorItem, VectorModel, VectorStore},
-    sql::{
-        Result,
-        sqlite::{SqliteDatabase as Database, VectorCache, vectors},
-    },
+    sql::{Database, Result, Session, Turn, sqlite::SqliteDatabase, vectors::Vectors},
 };
 
 /// Low bits of a generation, which count changes within one database. The high bits count the databases.
 const GENERATION_BITS: u32 = 40;
 
+/// The turn of all writes, so that of two hosts that list a server for the first time, one does.
+const WRITES: &[Turn<'static>] = &[Turn::Alone("tools")];
+
 pub(super) struct ToolDatabase {
     db: Database,
-    pub(super) cache: VectorCache,
+    pub(super) vectors: Vectors,
     /// Number of databases that this process used before this one.
     number: i64,
-    /// Reason that the database is in memory. `None` if it is the file.
+    /// Reason that the database is in memory. `None` if it is the file or the server.
     reason: Option<String>,
 }
 
 /// First and last listing of a server since the file was last writable, each with its time.
 #[derive(Clone)]
 struct ListingHistory {
-    first: (Arc<IndexedListing>, i64),
-    last: (Arc<IndexedListing>, i64),
+    first: (Arc<IndexedListing>, u64),
+    last: (Arc<IndexedListing>, u64),
 }
 
 struct State {
@@ -59,16 +59,22 @@ struct State {
 }
 
 /// The tools of servers in the database in use.
-pub(crate) struct SqliteTools {
-    file: PathBuf,
+pub(crate) struct CurrentTools {
+    /// `None` if the database is on a server.
+    file: Option<PathBuf>,
     state: Mutex<State>,
     changing: tokio::sync::Mutex<()>,
     own: Weak<Self>,
 }
 
-impl SqliteTools {
-    pub(crate) fn new(file: PathBuf) -> Arc<Self> {
-        let opened = Arc::new(ToolDatabase::new(file_database(&file), 0, None));
+impl CurrentTools {
+    pub(crate) fn in_file(file: PathBuf) -> Arc<Self> {
+        let db = file_database(&file);
+        Self::new(db, Some(file))
+    }
+
+    pub(super) fn new(db: Database, file: Option<PathBuf>) -> Arc<Self> {
+        let opened = Arc::new(ToolDatabase::new(db, 0, None));
         let state = State { opened, listed: HashMap::new(), set_aside: false, closed: false };
         let (state, changing) = (Mutex::new(state), tokio::sync::Mutex::default());
         Arc::new_cyclic(|weak_self| Self { file, state, changing, own: Weak::clone(weak_self) })
@@ -76,12 +82,12 @@ impl SqliteTools {
 
     pub(super) async fn read<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Connection, &ToolDatabase) -> Result<T> + Clone + Send + 'static,
+        work: impl AsyncFnOnce(Session<'_>, &ToolDatabase) -> Result<T> + Clone + Send + 'static,
     ) -> Result<T, Fault> {
         loop {
             let opened = self.current();
-            let (work, read) = (work.clone(), Arc::clone(&opened));
-            match opened.db.try_read(move |db| work(db, &read)).await? {
+            let (work, used) = (work.clone(), Arc::clone(&opened));
+            match opened.db.try_read(async move |db: Session<'_>| work(db, &used).await).await? {
                 Ok(value) => return Ok(value),
                 Err(error) => self.replace(opened, error).await?,
             }
@@ -90,12 +96,12 @@ impl SqliteTools {
 
     pub(super) async fn write<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Transaction<'_>) -> Result<T> + Clone + Send + 'static,
+        work: impl AsyncFnOnce(Session<'_>) -> Result<T> + Clone + Send + 'static,
     ) -> Result<T, Fault> {
         loop {
             let opened = self.current();
-            match opened.db.try_write(work.clone()).await? {
-                Ok(value) => return Ok(value),
+            match opened.db.try_write(WRITES, work.clone()).await? {
+                Ok(value) => return value.known(),
                 Err(error) => self.replace(opened, error).await?,
             }
         }
@@ -105,11 +111,11 @@ impl SqliteTools {
     pub(crate) async fn put(
         &self,
         listing: IndexedListing,
-        now: i64,
+        now: u64,
         force: bool,
     ) -> Result<RefreshReport, Fault> {
         let listing = Arc::new(listing);
-        {
+        if self.file.is_some() {
             let mut state = lock(&self.state);
             let in_memory = state.opened.reason.is_some();
             let last = (Arc::clone(&listing), now);
@@ -121,17 +127,48 @@ impl SqliteTools {
                 }
             }
         }
-        self.write(move |db| write::put(db, &listing, now, force)).await
+        self.write(async move |db: Session<'_>| tables::put(db, &listing, now, force).await).await
     }
 
     pub(crate) async fn forget(&self, server: &str) -> Result<(), Fault> {
         lock(&self.state).listed.remove(server);
         let server = server.to_owned();
-        self.write(move |db| write::forget(db, &server)).await
+        self.write(async move |db: Session<'_>| tables::forget(db, &server).await).await
     }
 
-    /// Returns the reason that nothing can be stored. `None` if the file is in use.
-    pub(super) fn reason(&self) -> Option<String> {
+    /// Changes the record of a server as a person decided. Returns false, without a change, if there is none or `decide`
+    /// returns false. Refuses if the decision would apply to this process only.
+    pub(super) async fn decide(
+        &self,
+        server: &str,
+        decide: impl FnOnce(&mut ServerRecord) -> Result<bool> + Clone + Send + 'static,
+    ) -> Result<bool, Fault> {
+        // Test whether the file is writable.
+        self.write(async |db: Session<'_>| tables::count_change(db).await).await?;
+        self.check_writable()?;
+        let decided = self.change(server, decide).await?;
+        self.check_writable()?;
+        Ok(decided)
+    }
+
+    pub(super) async fn change(
+        &self,
+        server: &str,
+        decide: impl FnOnce(&mut ServerRecord) -> Result<bool> + Clone + Send + 'static,
+    ) -> Result<bool, Fault> {
+        let server = server.to_owned();
+        self.write(async move |db: Session<'_>| tables::change(db, &server, decide).await).await
+    }
+
+    /// Refuses if the database is in memory.
+    fn check_writable(&self) -> Result<(), Fault> {
+        let Some(reason) = self.reason() else { return Ok(()) };
+        Err(Fault::unavailable(format!("cannot store the approval: {reason}"))
+            .hint("Make the file usable and approve again."))
+    }
+
+    /// Returns the reason that nothing can be stored. `None` if the file or the server is in use.
+    fn reason(&self) -> Option<String> {
         self.current().reason.clone()
     }
 
@@ -151,7 +188,7 @@ impl SqliteTools {
 
 impl ToolDatabase {
     fn new(db: Database, number: i64, reason: Option<String>) -> Self {
-        Self { db, cache: VectorCache::new(TOOLS), number, reason }
+        Self { vectors: Vectors::new(&db, TOOLS), db, number, reason }
     }
 
     /// Returns a generation that is unique among the databases of this process.
@@ -161,19 +198,17 @@ impl ToolDatabase {
 }
 
 fn file_database(path: &Path) -> Database {
-    Database::new(&FILE, path.to_owned())
+    Database::Sqlite(Arc::new(SqliteDatabase::new(&FILE, path.to_owned())))
 }
 
 #[async_trait]
-impl VectorStore for SqliteTools {
+impl VectorStore for CurrentTools {
     async fn waiting(&self, model: &VectorModel, after: &str, max: usize) -> Result<Vec<VectorItem>, Fault> {
-        let (model, after) = (model.clone(), after.to_owned());
-        self.read(move |db, _| vectors::waiting(db, TOOLS, &model, &after, max)).await
+        self.current().vectors.store().waiting(model, after, max).await
     }
 
     async fn put(&self, model: &VectorModel, vectors: Vec<NewVector>) -> Result<(), Fault> {
-        let (model, vectors) = (model.clone(), Arc::new(vectors));
-        self.write(move |db| vectors::store(db, TOOLS, &model, &vectors)).await
+        self.current().vectors.store().put(model, vectors).await
     }
 }
 

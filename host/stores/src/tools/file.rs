@@ -7,14 +7,14 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::{Connection, OpenFlags, backup::Backup};
+use rusqlite::backup::Backup;
 
-use super::{read, review, schema::SCHEMA};
+use super::{catalog::Catalog, schema::SCHEMA, tables};
 use crate::sql::{
-    Result, StoreError,
+    Result, Session, StoreError, complete,
     sqlite::{
-        DatabaseLock, DatabaseProfile,
-        db::{create, open_reader, open_writer},
+        DatabaseLock, DatabaseProfile, SqliteSession,
+        db::{create, open_read_only, open_writer},
         maintenance::{COPY_PAGES, check_integrity},
         migrations,
     },
@@ -23,30 +23,14 @@ use crate::sql::{
 const PROFILE: DatabaseProfile = DatabaseProfile::BusyTimeout(Duration::from_secs(1));
 
 /// Reads the file into a database in memory, which must not be used on failure. Blocks.
-pub(super) fn read_into(memory: &mut Connection, path: &Path) -> Result<()> {
-    create::not_empty(path)?;
-    let source = match open_reader(path, SCHEMA) {
-        Ok(source) if source.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())).is_ok() => {
-            source
-        }
-        _ => open_immutable(path)?,
-    };
-    Backup::new(&source, memory)?.run_to_completion(COPY_PAGES, Duration::ZERO, None)?;
-    migrations::migrate(memory, SCHEMA)?;
+pub(super) fn read_into(memory: &SqliteSession, path: &Path) -> Result<()> {
+    let source = open_read_only(path, SCHEMA)?;
+    {
+        let mut memory = memory.connection();
+        Backup::new(&source, &mut memory)?.run_to_completion(COPY_PAGES, Duration::ZERO, None)?;
+        migrations::migrate(&mut memory, SCHEMA)?;
+    }
     check(memory)
-}
-
-/// Opens a file in a directory that SQLite cannot write to. SQLite can do this only if no `-wal` file is left.
-fn open_immutable(path: &Path) -> Result<Connection> {
-    let is_whole = |wal: PathBuf| fs::metadata(wal).map_or(true, |file| file.len() == 0);
-    let text = path.to_str().filter(|text| !text.contains(['?', '#', '%']));
-    let (Some(text), true) = (text, is_whole(sibling_path(path, "-wal"))) else {
-        return Err(StoreError::Closed);
-    };
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-    let source = Connection::open_with_flags(format!("file:{text}?immutable=1"), flags)?;
-    migrations::check(&source, SCHEMA)?;
-    Ok(source)
 }
 
 /// Creates the file again without its content, and keeps the old one next to it. `None` if the file is usable. Blocks.
@@ -54,8 +38,8 @@ fn open_immutable(path: &Path) -> Result<Connection> {
 /// The file exists at every moment, so after a crash the next process does not conclude that nothing was ever reviewed.
 pub(super) fn set_aside(path: &Path) -> Result<Option<PathBuf>> {
     let _alone = DatabaseLock::try_exclusive(path)?;
-    let is_whole =
-        create::not_empty(path).and_then(|()| open_writer(path, SCHEMA, PROFILE)).and_then(|db| check(&db));
+    let open = |path: &Path| open_writer(path, SCHEMA, PROFILE).map(SqliteSession::new);
+    let is_whole = create::not_empty(path).and_then(|()| open(path)).and_then(|db| check(&db));
     if is_whole.is_ok() {
         return Ok(None);
     }
@@ -66,7 +50,7 @@ pub(super) fn set_aside(path: &Path) -> Result<Option<PathBuf>> {
         }
     }
     create::private_file(&new).map_err(StoreError::SetAside)?;
-    review::set_lost(&open_writer(&new, SCHEMA, PROFILE)?)?;
+    complete(tables::set_lost(Session::Sqlite(&open(&new)?)))?;
     let replace = || {
         fs::hard_link(path, &aside).or_else(|_| fs::copy(path, &aside).map(drop))?;
         let wal = sibling_path(path, "-wal");
@@ -80,13 +64,11 @@ pub(super) fn set_aside(path: &Path) -> Result<Option<PathBuf>> {
     Ok(Some(aside))
 }
 
-fn check(db: &Connection) -> Result<()> {
-    check_integrity(db, "quick_check")?;
-    read::pending_changes(db)?;
-    for server in read::all(db)? {
-        read::known_listing(db, server.server.name())?;
-    }
-    Ok(())
+fn check(db: &SqliteSession) -> Result<()> {
+    check_integrity(&db.connection(), "quick_check")?;
+    let db = Session::Sqlite(db);
+    complete(tables::pending_changes(db))?;
+    complete(tables::catalog(db, &Catalog::default(), |generation| generation)).map(drop)
 }
 
 fn sibling_path(path: &Path, ending: &str) -> PathBuf {

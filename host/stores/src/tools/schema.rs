@@ -1,5 +1,7 @@
 //! Schema of the tool catalog.
 
+#[cfg(feature = "postgres")]
+use crate::sql::postgres::{ITEMS, SchemaPart};
 use crate::sql::{
     schema::{SchemaStep, Steps},
     sqlite::{FileKind, vector_state, vector_tables},
@@ -12,60 +14,32 @@ pub(crate) const TOOLS: &str = "tool";
 pub(crate) const FILE: FileKind =
     FileKind { corpus: TOOLS, ..FileKind::new("tools.db", "the tool catalog", SCHEMA) };
 
-/// Everything here except reviews can be requested from the servers again.
-pub(super) const SCHEMA: Steps = &[SchemaStep::sqlite(
-    // 1: servers, their tools, and vectors as in the other databases. An item has the number of its tool.
-    concat!(
-        "
-    CREATE TABLE server (
-        name        TEXT PRIMARY KEY,
-        about       TEXT NOT NULL,
-        last_change INTEGER,
-        quarantine  INTEGER NOT NULL DEFAULT 0
+/// The tables of the catalog.
+#[cfg(feature = "postgres")]
+pub(crate) const PART: SchemaPart =
+    SchemaPart { depends_on: Some(&ITEMS), ..SchemaPart::new("tools", 9, SCHEMA) };
+
+/// Everything here except reviews and promises can be requested from the servers again.
+pub(super) const SCHEMA: Steps = &[SchemaStep {
+    // 1: one row for each server. start: how it was last connected, as the host describes it. record: JSON, or null if it
+    // was never listed. changed: the generation of the record. lost: 1 if this database replaces one that was damaged.
+    both: "
+    CREATE TABLE tool_server (
+        name    TEXT PRIMARY KEY,
+        start   TEXT,
+        changed INTEGER NOT NULL,
+        record  TEXT
     ) STRICT;
-    CREATE TABLE tool (
-        number      INTEGER PRIMARY KEY REFERENCES item ON DELETE CASCADE,
-        server      TEXT NOT NULL REFERENCES server ON DELETE CASCADE,
-        name        TEXT NOT NULL,
-        place       INTEGER NOT NULL,
-        digest      TEXT NOT NULL,
-        category    TEXT NOT NULL,
-        last_change INTEGER,
-        spec        TEXT NOT NULL,
-        UNIQUE (server, name)
-    ) STRICT;
-    CREATE TABLE listing_state (
+    CREATE TABLE tool_state (
         one        INTEGER PRIMARY KEY CHECK (one = 1),
         generation INTEGER NOT NULL,
-        lost       INTEGER NOT NULL DEFAULT 0
+        lost       INTEGER NOT NULL
     ) STRICT;
-    INSERT INTO listing_state (one, generation) VALUES (1, 0);
-
-    -- Promises of tools when they were accepted, which outlive a temporary absence.
-    CREATE TABLE promise (
-        server   TEXT NOT NULL REFERENCES server ON DELETE CASCADE,
-        name     TEXT NOT NULL,
-        accepted TEXT NOT NULL,
-        PRIMARY KEY (server, name)
-    ) STRICT;
-
-    -- Reviewed definitions of quarantined servers.
-    CREATE TABLE reviewed (
-        server     TEXT NOT NULL REFERENCES server ON DELETE CASCADE,
-        kind       TEXT NOT NULL,
-        name       TEXT NOT NULL,
-        digest     TEXT NOT NULL,
-        definition TEXT NOT NULL,
-        PRIMARY KEY (server, kind, name)
-    ) STRICT;
-
-    -- How servers were last connected, as the host describes it.
-    CREATE TABLE connection (
-        server TEXT PRIMARY KEY,
-        start  TEXT NOT NULL
-    ) STRICT;
+    INSERT INTO tool_state VALUES (1, 0, 0);
 ",
-        vector_tables!(),
-        vector_state!(),
-    ),
-)];
+    sqlite: concat!(vector_tables!(), vector_state!()),
+    postgres: "
+    -- Tables that are made again do not have the generations of those before.
+    UPDATE tool_state SET generation = (random() * 1e11)::bigint;
+",
+}];

@@ -13,4 +13,4 @@ mod kv_behaviours;
 mod ledger;
 mod ledger_behaviours;
 mod support;
-mod tools;
+mod tool_behaviours;

@@ -4,9 +4,12 @@
 //!
 //! Longer than 300 lines because storage and search share one table and its statements.
 
-use std::sync::{
-    Arc, Mutex,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use async_trait::async_trait;
@@ -159,6 +162,25 @@ impl PostgresVectors {
             PgvectorState::NoTable(_) => VectorSearch::NoVectors,
             PgvectorState::Missing(reason) => VectorSearch::WordsOnly(Some(reason)),
         })
+    }
+
+    /// Returns the similarity of the items to a question by number, and the reason if pgvector is missing.
+    pub(crate) async fn cosines(
+        &self,
+        db: &PostgresSession,
+        question: &QueryVector,
+    ) -> Result<(HashMap<i64, Option<f32>>, Option<String>)> {
+        let query = match self.search(db, Some(question)).await? {
+            VectorSearch::Query(query) => query,
+            VectorSearch::NoVectors => return Ok((HashMap::new(), None)),
+            VectorSearch::WordsOnly(reason) => return Ok((HashMap::new(), reason)),
+        };
+        let sql = format!(
+            "SELECT i.number, (1 - v.distance)::real FROM ({}) v JOIN gatehouse.item i ON i.corpus = $2 AND i.key = v.key",
+            query.distances_or_none()
+        );
+        let cosine = |row: &Row| Ok((column(row, 0)?, column(row, 1)?));
+        Ok((db.all(&sql, &query.values(), cosine).await?, None))
     }
 
     /// Returns the health of the store with these vectors, without creating tables. `count` counts the items, and in

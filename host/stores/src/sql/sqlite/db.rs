@@ -22,12 +22,11 @@ use tokio::{
 };
 
 pub(crate) use self::identity::identity;
-pub(crate) use self::reader::open_reader;
+pub(crate) use self::reader::{open_read_only, open_reader};
 pub(crate) use self::writer::DatabaseProfile;
 pub(crate) use self::writer::open_writer;
 use self::{
     identity::FileIdentity,
-    reader::open_read_only,
     writer::{BUSY_TIMEOUT, WriteJob, WriterThread, in_transaction},
 };
 use super::{
@@ -104,24 +103,17 @@ impl Database {
         &self,
         work: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
     ) -> Result<T, Fault> {
-        self.try_read(work).await?.map_err(|error| self.shared.fault(error))
-    }
-
-    /// Like [`Self::read`], but returns errors of `work` unconverted.
-    pub(crate) async fn try_read<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
-    ) -> Result<Result<T>, Fault> {
-        if self.shared.profile == DatabaseProfile::Memory {
-            return self.run_on_writer(|connection| work(connection)).await;
-        }
-        self.run_on_reader(move |session| work(&session.connection())).await
+        let done = self.run_on_reader(move |session| work(&session.connection())).await?;
+        done.map_err(|error| self.shared.fault(error))
     }
 
     pub(super) async fn run_on_reader<T: Send + 'static>(
         &self,
         work: impl FnOnce(&SqliteSession) -> Result<T> + Send + 'static,
     ) -> Result<Result<T>, Fault> {
+        if self.shared.profile == DatabaseProfile::Memory {
+            return self.run_session_on_writer(work).await;
+        }
         let shared = Arc::clone(&self.shared);
         let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| self.closed_fault())?;
         let run = move || {
@@ -169,7 +161,7 @@ impl Database {
         self.run_session_on_writer(|session| work(&mut session.connection())).await
     }
 
-    pub(super) async fn run_session_on_writer<T: Send + 'static>(
+    pub(crate) async fn run_session_on_writer<T: Send + 'static>(
         &self,
         work: impl FnOnce(&SqliteSession) -> Result<T> + Send + 'static,
     ) -> Result<Result<T>, Fault> {

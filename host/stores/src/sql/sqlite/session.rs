@@ -12,7 +12,7 @@ use crate::sql::{Result, Session, SqlValue};
 pub(crate) struct SqliteSession(Mutex<Connection>);
 
 impl SqliteSession {
-    pub(super) fn new(connection: Connection) -> Self {
+    pub(crate) fn new(connection: Connection) -> Self {
         Self(Mutex::new(connection))
     }
 
@@ -59,13 +59,12 @@ impl Drop for OpenTransaction<'_> {
 }
 
 impl Database {
-    /// Like [`read`](Self::read), for work on a session.
+    /// Like [`read`](Self::read), for work on a session. Returns errors of `work` unconverted.
     pub(crate) async fn read_session<T: Send + 'static>(
         &self,
         work: impl FnOnce(Session<'_>) -> Result<T> + Send + 'static,
-    ) -> Result<T, Fault> {
-        let done = self.run_on_reader(move |session| work(Session::Sqlite(session))).await?;
-        done.map_err(|error| self.fault(error))
+    ) -> Result<Result<T>, Fault> {
+        self.run_on_reader(move |session| work(Session::Sqlite(session))).await
     }
 
     /// Like [`write`](Self::write), for work on a session. Returns errors of `work` unconverted.

@@ -128,8 +128,10 @@ impl CachedVectors {
         self.items.len() + self.empty_items.len()
     }
 
-    pub(crate) fn cosines(&self, query: &[f32]) -> Vec<(i64, f32)> {
-        self.items.iter().copied().zip(self.block.cosines(query)).collect()
+    /// Returns the similarity of each item to a vector. `None` for an item without a vector.
+    pub(crate) fn cosines(&self, query: &[f32]) -> HashMap<i64, Option<f32>> {
+        let near = self.items.iter().copied().zip(self.block.cosines(query).into_iter().map(Some));
+        near.chain(self.empty_items.iter().map(|item| (*item, None))).collect()
     }
 
     /// Returns the items nearest to a vector with their similarity, limited to `allowed` if given.

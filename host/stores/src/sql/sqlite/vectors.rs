@@ -102,18 +102,6 @@ fn touch_model(db: &Connection, VectorModel { name, searched, .. }: &VectorModel
     )
 }
 
-/// Stores an item, deletes its vectors if its version changed, and returns its number.
-pub(crate) fn put_item(db: &Connection, corpus: &str, key: &str, version: &str) -> Result<i64> {
-    let old = "DELETE FROM vector
-         WHERE item IN (SELECT number FROM item WHERE corpus = ?1 AND key = ?2 AND version <> ?3)";
-    db.run(old, [corpus, key, version])?;
-    db.value(
-        "INSERT INTO item (corpus, key, version) VALUES (?1, ?2, ?3)
-         ON CONFLICT (corpus, key) DO UPDATE SET version = excluded.version RETURNING number",
-        [corpus, key, version],
-    )
-}
-
 fn bytes(model: &VectorModel) -> Option<i64> {
     model.dimension.and_then(|dimension| i64::try_from(dimension * 4).ok())
 }

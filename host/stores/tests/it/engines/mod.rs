@@ -14,7 +14,7 @@ use std::{path::PathBuf, sync::Arc};
 use gatehouse_core::ports::{Clock, Embedder};
 use gatehouse_stores::{
     ArtifactLimits, ArtifactStore, AuditTables, DocumentLibrary, KeyTables, KvTables, LedgerTables,
-    WikiKnowledge, WikiRoots,
+    ToolCatalogStore, WikiKnowledge, WikiRoots,
 };
 
 /// Parameters to open a graph. Every engine must handle each field.
@@ -70,6 +70,11 @@ pub(crate) trait KvFixture: Fixture {
 pub(crate) trait KeyFixture: Fixture {
     /// Opens the store like a new process.
     fn open_keys(&self) -> KeyTables;
+}
+
+pub(crate) trait ToolFixture: Fixture {
+    /// Opens the catalog like a new process.
+    fn open_tools(&self, clock: Arc<dyn Clock>, embedder: Option<Arc<dyn Embedder>>) -> ToolCatalogStore;
 }
 
 pub(crate) trait AuditFixture: Fixture {

@@ -11,6 +11,7 @@ mod kv;
 mod ledger;
 mod server;
 mod state;
+mod tools;
 mod trouble;
 
 use gatehouse_stores::{PostgresConfig, WikiKnowledge};

@@ -7,6 +7,7 @@ mod documents;
 mod keys;
 mod kv;
 mod ledger;
+mod tools;
 
 use std::{
     path::{Path, PathBuf},

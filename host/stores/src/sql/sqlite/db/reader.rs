@@ -26,7 +26,7 @@ pub(crate) fn open_reader(path: &Path, steps: Steps) -> Result<Connection> {
 
 /// Opens a connection that makes no file next to the database. Only if the `-wal` file has nothing new may SQLite ignore
 /// it: a revoked key would be valid again.
-pub(super) fn open_read_only(path: &Path, steps: Steps) -> Result<Connection> {
+pub(crate) fn open_read_only(path: &Path, steps: Steps) -> Result<Connection> {
     let opened = open_reader(path, steps);
     // SQLite follows links, too.
     let Ok(real) = path.canonicalize() else { return opened };

@@ -13,9 +13,13 @@ use crate::{
     },
 };
 
-const ONE: SchemaStep = SchemaStep::sqlite("CREATE TABLE a (x)");
-const TWO: SchemaStep = SchemaStep::sqlite("ALTER TABLE a ADD COLUMN y; INSERT INTO a VALUES (1, 2)");
-const WRONG: SchemaStep = SchemaStep::sqlite("CREATE TABLE b (x); nonsense");
+const fn step(statements: &'static str) -> SchemaStep {
+    SchemaStep { both: statements, sqlite: "", postgres: "" }
+}
+
+const ONE: SchemaStep = step("CREATE TABLE a (x)");
+const TWO: SchemaStep = step("ALTER TABLE a ADD COLUMN y; INSERT INTO a VALUES (1, 2)");
+const WRONG: SchemaStep = step("CREATE TABLE b (x); nonsense");
 
 #[test]
 fn every_step_runs_once_and_in_order() {
@@ -59,7 +63,7 @@ fn the_schema_is_made() {
         (KV, "kv_entry"),
         (crate::documents::tables::schema::SCHEMA, "repository, file, chunk"),
         (ARTIFACTS, "artifact, artifact_text, artifact_block"),
-        (crate::tools::FILE.steps, "tool, promise, reviewed, connection"),
+        (crate::tools::FILE.steps, "tool_server, tool_state, item, vector, model"),
         (crate::ledger::schema::SCHEMA, "ledger_call, ledger_failure"),
         (AUTH, "api_key, api_secret"),
         (crate::audit::schema::SCHEMA, "audit_entry, audit_head"),

@@ -1,80 +1,21 @@
-//! The index of tools: writes only changes, removes hidden tools completely, and can quarantine changed definitions.
-
-mod review;
+//! Listings are stored as they change, searched, and trusted as they were first seen.
 
 use std::sync::Arc;
 
 use gatehouse_core::{
-    Effect, ToolId, ToolSpec,
+    Effect, ToolSpec,
     ports::{
         ToolIndex as _,
-        tool_index::{
-            ChangePolicy, DeclaredEffect, IndexedListing, MatchQuality, PendingChange, ToolSearchRequest,
-            ToolSearchResult,
-        },
+        tool_index::{ChangePolicy, DeclaredEffect, MatchQuality},
     },
-    source::Listing,
 };
-use gatehouse_stores::ToolCatalogStore;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::support::{TestClock, clock};
+use super::{Place, before, files, listing, names, search, tool};
+use crate::engines::ToolFixture;
 
-struct Place {
-    dir: tempfile::TempDir,
-    clock: Arc<TestClock>,
-}
-
-impl Place {
-    fn new() -> Self {
-        Self { dir: tempfile::tempdir().unwrap(), clock: clock() }
-    }
-
-    fn open(&self) -> ToolCatalogStore {
-        ToolCatalogStore::sqlite(self.dir.path().join("state/tools.db"), Arc::clone(&self.clock) as _, None)
-    }
-}
-
-fn tool(name: &str, description: &str, properties: Value) -> Arc<ToolSpec> {
-    let schema = json!({"type": "object", "properties": properties});
-    Arc::new(ToolSpec {
-        input_schema: Arc::new(schema.as_object().cloned().unwrap()),
-        ..ToolSpec::new(name, description)
-    })
-}
-
-fn files() -> Vec<Arc<ToolSpec>> {
-    vec![
-        tool("read_file", "Read the contents of a file on disk.", json!({"path": {"type": "string"}})),
-        tool("move_file", "Move or rename a file or a directory.", json!({"source": {}, "destination": {}})),
-    ]
-}
-
-fn listing(server: &str, tools: Vec<Arc<ToolSpec>>, on_change: ChangePolicy) -> IndexedListing {
-    let listing = Arc::new(Listing { name: server.into(), tools, ..Listing::default() });
-    IndexedListing { server: server.into(), tags: Vec::new(), listing, on_change }
-}
-
-async fn search(
-    book: &ToolCatalogStore,
-    query: &str,
-    may_find: impl Fn(&ToolId) -> bool + Send + Sync,
-) -> ToolSearchResult {
-    let question = ToolSearchRequest { query: query.into(), limit: 10, min_score: 0.0 };
-    book.search(&question, &may_find).await.unwrap()
-}
-
-fn before(held: &PendingChange) -> &str {
-    held.before.as_deref().unwrap_or_default()
-}
-
-fn names(found: &ToolSearchResult) -> Vec<&str> {
-    found.hits.iter().map(|hit| &*hit.id.name).collect()
-}
-
-#[tokio::test]
-async fn only_changes_are_written_and_they_survive_a_restart() {
-    let place = Place::new();
+pub(crate) async fn only_changes_are_written_and_they_survive_a_restart<F: ToolFixture>(engine: F) {
+    let place = Place::new(engine);
     let book = place.open();
     assert!(book.known("files").await.unwrap().is_none());
     let report = book.put(listing("files", files(), ChangePolicy::Warn), false).await.unwrap();
@@ -99,9 +40,8 @@ async fn only_changes_are_written_and_they_survive_a_restart() {
     assert!(search(&book, "move a file", |_| true).await.hits.is_empty());
 }
 
-#[tokio::test]
-async fn tools_are_found_by_words_and_filtered_tools_leave_no_trace() {
-    let place = Place::new();
+pub(crate) async fn tools_are_found_by_words_and_filtered_tools_leave_no_trace<F: ToolFixture>(engine: F) {
+    let place = Place::new(engine);
     let book = place.open();
     book.put(listing("files", files(), ChangePolicy::Warn), false).await.unwrap();
     let mail = vec![tool("send_mail", "Send a message to somebody.", json!({"to": {"type": "string"}}))];
@@ -119,9 +59,8 @@ async fn tools_are_found_by_words_and_filtered_tools_leave_no_trace() {
     assert_eq!(names(&search(&book, "read_mail", |_| true).await)[0], "read_mail", "another host added it");
 }
 
-#[tokio::test]
-async fn a_changed_definition_is_quarantined_until_approved_by_digest() {
-    let place = Place::new();
+pub(crate) async fn a_changed_definition_is_quarantined_until_approved_by_digest<F: ToolFixture>(engine: F) {
+    let place = Place::new(engine);
     let book = place.open();
     book.put(listing("files", files(), ChangePolicy::Quarantine), false).await.unwrap();
     assert!(book.pending_changes().await.unwrap().is_empty(), "nothing is held when it is first seen");
@@ -144,9 +83,8 @@ async fn a_changed_definition_is_quarantined_until_approved_by_digest() {
     assert!(book.pending_changes().await.unwrap().is_empty());
 }
 
-#[tokio::test]
-async fn a_tool_that_promises_less_than_it_did_is_a_change() {
-    let place = Place::new();
+pub(crate) async fn a_tool_that_promises_less_than_it_did_is_a_change<F: ToolFixture>(engine: F) {
+    let place = Place::new(engine);
     let book = place.open();
     book.put(listing("files", files(), ChangePolicy::Quarantine), false).await.unwrap();
     let mut changed = files();
@@ -160,9 +98,8 @@ async fn a_tool_that_promises_less_than_it_did_is_a_change() {
     assert!(held[0].now.contains("\"readOnlyHint\":false"), "{held:?}");
 }
 
-#[tokio::test]
-async fn a_declared_effect_counts_until_the_definition_changes() {
-    let place = Place::new();
+pub(crate) async fn a_declared_effect_counts_until_the_definition_changes<F: ToolFixture>(engine: F) {
+    let place = Place::new(engine);
     let book = place.open();
     let with = |description: &str| {
         let spec = ToolSpec { effect: Effect::ExternalExec, idempotent: false, ..(*files()[0]).clone() };
@@ -210,9 +147,12 @@ async fn a_declared_effect_counts_until_the_definition_changes() {
     assert_eq!(known().await.listing.tools[0].effect, Effect::ExternalExec);
 }
 
-#[tokio::test]
-async fn a_weaker_promise_counts_after_it_is_approved_and_survives_a_gap_in_the_list() {
-    let place = Place::new();
+pub(crate) async fn a_weaker_promise_counts_after_it_is_approved_and_survives_a_gap_in_the_list<
+    F: ToolFixture,
+>(
+    engine: F,
+) {
+    let place = Place::new(engine);
     let book = place.open();
     let with = |effect| {
         let mut tools = files();
@@ -244,13 +184,11 @@ async fn a_weaker_promise_counts_after_it_is_approved_and_survives_a_gap_in_the_
 }
 
 /// A command stores the tools of a server and ends before they have vectors. The next one still searches by meaning.
-#[tokio::test]
-async fn the_first_search_after_a_listing_waits_for_vectors() {
-    let place = Place::new();
+pub(crate) async fn the_first_search_after_a_listing_waits_for_vectors<F: ToolFixture>(engine: F) {
+    let place = Place::new(engine);
     let bake = vec![tool("bake", "Make a loaf in an oven.", json!({}))];
     place.open().put(listing("kitchen", bake, ChangePolicy::Warn), false).await.unwrap();
     let model = crate::embedder::TestEmbedder::new("test", 64);
-    let database = place.dir.path().join("state/tools.db");
-    let book = ToolCatalogStore::sqlite(database, Arc::clone(&place.clock) as _, Some(model));
+    let book = place.open_with(Some(model));
     assert_eq!(names(&search(&book, "bread", |_| true).await), ["bake"]);
 }

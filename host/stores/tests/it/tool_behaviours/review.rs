@@ -1,13 +1,24 @@
 //! Attempts to bypass a review: temporary removal, new names, and resources or prompts.
 
+use std::sync::Arc;
+
 use gatehouse_core::{
+    ToolSpec,
     definition::DefinitionKind,
+    ports::{
+        ToolIndex as _,
+        tool_index::{ChangePolicy, IndexedListing, PendingChange},
+    },
     prompt::Prompt,
     resource::UriTemplate,
-    source::{MAX_LISTING_BYTES, ServerList},
+    source::{Listing, MAX_LISTING_BYTES, ServerList},
 };
 
-use super::*;
+use gatehouse_stores::ToolCatalogStore;
+use serde_json::json;
+
+use super::{Place, before, files, listing, names, search, tool};
+use crate::engines::ToolFixture;
 
 fn prompt(name: &str, description: &str) -> Prompt {
     let description = Some(description.to_owned());
@@ -39,9 +50,8 @@ async fn waiting(book: &ToolCatalogStore) -> Vec<String> {
     book.pending_changes().await.unwrap().iter().map(PendingChange::label).collect()
 }
 
-#[tokio::test]
-async fn a_tool_that_returns_to_the_list_is_unchanged_or_quarantined() {
-    let place = Place::new();
+pub(crate) async fn a_tool_that_returns_to_the_list_is_unchanged_or_quarantined<F: ToolFixture>(engine: F) {
+    let place = Place::new(engine);
     let book = place.open();
     let strict = |tools| listing("files", tools, ChangePolicy::Quarantine);
     book.put(strict(files()), false).await.unwrap();
@@ -58,9 +68,8 @@ async fn a_tool_that_returns_to_the_list_is_unchanged_or_quarantined() {
     assert!(book.pending_changes().await.unwrap().is_empty(), "it is as it was");
 }
 
-#[tokio::test]
-async fn a_new_name_is_quarantined_and_approved_by_digest() {
-    let place = Place::new();
+pub(crate) async fn a_new_name_is_quarantined_and_approved_by_digest<F: ToolFixture>(engine: F) {
+    let place = Place::new(engine);
     let book = place.open();
     let strict = |tools| listing("files", tools, ChangePolicy::Quarantine);
     book.put(strict(files()), false).await.unwrap();
@@ -79,9 +88,8 @@ async fn a_new_name_is_quarantined_and_approved_by_digest() {
     assert_eq!(book.known("files").await.unwrap().unwrap().quarantined, 0);
 }
 
-#[tokio::test]
-async fn resources_and_prompts_are_reviewed_too() {
-    let place = Place::new();
+pub(crate) async fn resources_and_prompts_are_reviewed_too<F: ToolFixture>(engine: F) {
+    let place = Place::new(engine);
     let book = place.open();
     let plan = || prompt("plan", "Plans.");
     book.put(says("Reads files.", vec![plan()], vec![template("log://{day}")]), false).await.unwrap();
@@ -108,9 +116,8 @@ async fn resources_and_prompts_are_reviewed_too() {
     );
 }
 
-#[tokio::test]
-async fn an_incomplete_list_removes_nothing_and_keeps_approvals() {
-    let place = Place::new();
+pub(crate) async fn an_incomplete_list_removes_nothing_and_keeps_approvals<F: ToolFixture>(engine: F) {
+    let place = Place::new(engine);
     let book = place.open();
     let plan = prompt("plan", "Plans.");
     book.put(says("", vec![plan.clone()], vec![template("log://{day}")]), false).await.unwrap();
@@ -135,9 +142,8 @@ async fn an_incomplete_list_removes_nothing_and_keeps_approvals() {
     assert_eq!((known.listing.tools.len(), known.listing.prompts.len(), known.quarantined), (2, 0, 0));
 }
 
-#[tokio::test]
-async fn incomplete_lists_do_not_add_up_without_end() {
-    let place = Place::new();
+pub(crate) async fn incomplete_lists_do_not_add_up_without_end<F: ToolFixture>(engine: F) {
+    let place = Place::new(engine);
     let book = place.open();
     for round in 0..20 {
         let name = |number: usize| format!("t{round}_{number}");
@@ -151,9 +157,8 @@ async fn incomplete_lists_do_not_add_up_without_end() {
     assert!((3_000_000..=MAX_LISTING_BYTES).contains(&bytes), "{bytes}");
 }
 
-#[tokio::test]
-async fn titles_icons_and_meta_are_part_of_a_definition() {
-    let place = Place::new();
+pub(crate) async fn titles_icons_and_meta_are_part_of_a_definition<F: ToolFixture>(engine: F) {
+    let place = Place::new(engine);
     let book = place.open();
     let with = |change: fn(&mut ToolSpec)| {
         let mut tools = files();
@@ -171,9 +176,8 @@ async fn titles_icons_and_meta_are_part_of_a_definition() {
     }
 }
 
-#[tokio::test]
-async fn quarantine_starts_with_the_previous_definitions() {
-    let place = Place::new();
+pub(crate) async fn quarantine_starts_with_the_previous_definitions<F: ToolFixture>(engine: F) {
+    let place = Place::new(engine);
     let book = place.open();
     book.put(listing("files", files(), ChangePolicy::Warn), false).await.unwrap();
     let mut changed = files();
