@@ -277,7 +277,7 @@ impl ArtifactStore {
 
     /// Closes the store permanently and checkpoints a database file.
     pub async fn close(&self) {
-        self.embedding.stop();
+        self.embedding.stop().await;
         self.tables.db.close().await;
     }
 

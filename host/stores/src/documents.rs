@@ -111,7 +111,7 @@ impl DocumentLibrary {
 
     /// Closes the library permanently and checkpoints a database file.
     pub async fn close(&self) {
-        self.embedding.stop();
+        self.embedding.stop().await;
         match &self.engine {
             LibraryEngine::Sqlite(engine) => engine.close().await,
             #[cfg(feature = "postgres")]

@@ -121,9 +121,9 @@ impl EmbeddingTask {
     }
 
     /// Stops the task. The next process that opens the store embeds the rest.
-    pub(crate) fn stop(&self) {
+    pub(crate) async fn stop(&self) {
         if let Some(worker) = &self.worker {
-            worker.stop();
+            worker.stop().await;
         }
     }
 }

@@ -135,7 +135,7 @@ impl WikiKnowledge {
 
     /// Closes the graph permanently and checkpoints a database file.
     pub async fn close(&self) {
-        self.embedding.stop();
+        self.embedding.stop().await;
         self.engine.close().await;
     }
 

@@ -52,7 +52,7 @@ use crate::sql::{
 };
 use crate::{
     embedding::{EmbeddingTask, TextSource, words_only_note},
-    sql::{Session, value::storable},
+    sql::Session,
 };
 
 /// Returns the key of a tool. Server names contain no line feed, so keys are unique.
@@ -86,7 +86,11 @@ impl ToolCatalogStore {
     }
 
     fn new(store: Arc<CurrentTools>, clock: Arc<dyn Clock>, embedder: Option<Arc<dyn Embedder>>) -> Self {
-        let tools = Arc::new(CachedTools { store: Arc::clone(&store), state: Mutex::default() });
+        let tools = Arc::new(CachedTools {
+            store: Arc::clone(&store),
+            state: Mutex::default(),
+            reading: tokio::sync::Mutex::default(),
+        });
         let embedding = EmbeddingTask::new(embedder, store, Arc::clone(&tools) as _);
         Self { tools, embedding, clock }
     }
@@ -97,7 +101,7 @@ impl ToolCatalogStore {
     }
 
     pub async fn close(&self) {
-        self.embedding.stop();
+        self.embedding.stop().await;
         self.tools.store.close().await;
     }
 
@@ -121,6 +125,7 @@ impl ToolCatalogStore {
             }
         };
         let (mut near, mut note) = cosines().await;
+        // Without an extension of the server, the first vector makes it.
         if near.len() < catalog.len() && waits {
             // A server was just listed, or another process ended before it had embedded its tools.
             self.embedding.wait_for_vectors(MAX_VECTOR_WAIT).await;
@@ -160,9 +165,9 @@ impl ToolIndex for ToolCatalogStore {
     }
 
     async fn set_connection_start(&self, server: &str, start: Option<String>) -> Result<(), Fault> {
-        let server = server.to_owned();
-        let write = async move |db: Session<'_>| tables::set_connection_start(db, &server, start).await;
-        self.tools.store.write(write).await
+        let name = server.to_owned();
+        let write = async move |db: Session<'_>| tables::set_connection_start(db, &name, start).await;
+        self.tools.store.write(server, write).await
     }
 
     async fn search(
@@ -247,12 +252,14 @@ const CACHE_TTL: Duration = Duration::from_millis(500);
 struct CachedTools {
     store: Arc<CurrentTools>,
     state: Mutex<CachedCatalog>,
+    /// Held during a read. The others wait for its result.
+    reading: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
 struct CachedCatalog {
     catalog: Arc<Catalog>,
-    /// When the store was last asked for changes. `None` after a change by this process.
+    /// When the last read of the store began. `None` after a change by this process.
     checked: Option<Instant>,
     /// Number of changes by this process.
     changes: u64,
@@ -263,32 +270,52 @@ struct CachedCatalog {
 impl CachedTools {
     /// Returns the catalog as it was at most `max_age` ago, or as it was last read if the store cannot be read.
     async fn catalog(&self, max_age: Duration) -> Result<Arc<Catalog>, Fault> {
-        let (before, changes) = {
-            let state = lock(&self.state);
-            if state.checked.is_some_and(|checked| checked.elapsed() < max_age) {
-                return Ok(Arc::clone(&state.catalog));
-            }
-            (Arc::clone(&state.catalog), state.changes)
+        let fault = match self.read(max_age).await {
+            Ok(catalog) => return Ok(catalog),
+            Err(fault) => fault,
         };
+        let mut state = lock(&self.state);
+        if state.catalog.generation == 0 {
+            return Err(fault);
+        }
+        if !std::mem::replace(&mut state.is_outdated, true) {
+            tracing::warn!("tools are served as they were last read: {}", fault.in_one_line());
+        }
+        Ok(Arc::clone(&state.catalog))
+    }
+
+    /// Returns the catalog as it was at most `max_age` ago.
+    async fn read(&self, max_age: Duration) -> Result<Arc<Catalog>, Fault> {
+        let asked = Instant::now();
+        let oldest = asked.checked_sub(max_age).unwrap_or(asked);
+        let current = || {
+            let state = lock(&self.state);
+            state.checked.filter(|checked| *checked >= oldest).map(|_| Arc::clone(&state.catalog))
+        };
+        if let Some(catalog) = current() {
+            return Ok(catalog);
+        }
+        let _turn = self.reading.lock().await;
+        if let Some(catalog) = current() {
+            return Ok(catalog);
+        }
+        let (began, (before, changes)) = (Instant::now(), {
+            let state = lock(&self.state);
+            (Arc::clone(&state.catalog), state.changes)
+        });
         let known = Arc::clone(&before);
         let read = async move |db: Session<'_>, opened: &ToolDatabase| {
             tables::catalog(db, &known, |within| opened.generation(within)).await
         };
-        let (catalog, failure) = match self.store.read(read).await {
-            Ok(changed) => (changed.map_or(before, Arc::new), None),
-            Err(fault) if before.generation == 0 => return Err(fault),
-            Err(fault) => (before, Some(fault)),
-        };
+        let catalog = self.store.read(read).await?.map_or(before, Arc::new);
         let mut state = lock(&self.state);
-        if let Some(fault) = failure.as_ref().filter(|_| !state.is_outdated) {
-            tracing::warn!("tools are served as they were last read: {}", fault.in_one_line());
-        }
-        state.is_outdated = failure.is_some();
-        // Discard a catalog if a newer one was read meanwhile, or the store may have changed during the read.
-        if state.changes == changes && state.catalog.generation <= catalog.generation {
-            state.catalog = Arc::clone(&catalog);
-            state.checked = Some(Instant::now());
-        }
+        let old = std::mem::replace(&mut state.catalog, Arc::clone(&catalog));
+        // The store may have changed after the read.
+        state.checked = (state.changes == changes).then_some(began);
+        state.is_outdated = false;
+        drop(state);
+        // Frees many definitions, for which nobody should wait.
+        drop(old);
         Ok(catalog)
     }
 
@@ -303,12 +330,10 @@ impl CachedTools {
 #[async_trait]
 impl TextSource for CachedTools {
     async fn texts(&self, keys: &[String]) -> Result<Vec<Option<String>>, Fault> {
-        let catalog = self.catalog(Duration::ZERO).await?;
+        let catalog = self.read(Duration::ZERO).await?;
         let text = |key: &String| {
             let (server, name) = key.split_once('\n')?;
-            let tools = &catalog.servers.get(server)?.known.listing.tools;
-            let spec = tools.iter().find(|tool| *storable(&tool.name) == *name)?;
-            Some(embedded_tool(spec))
+            Some(embedded_tool(catalog.servers.get(server)?.spec(name)?))
         };
         Ok(keys.iter().map(text).collect())
     }

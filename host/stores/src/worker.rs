@@ -90,17 +90,22 @@ impl<W: WorkerJob> Worker<W> {
 }
 
 impl<W> Worker<W> {
-    /// Aborts the task. The next process that opens the store does the rest.
-    pub(crate) fn stop(&self) {
-        if let Some(task) = lock(&self.task).take() {
+    /// Aborts the task, and returns when it has ended, so that it finds no closed store. The next process that opens the
+    /// store does the rest.
+    pub(crate) async fn stop(&self) {
+        let task = lock(&self.task).take();
+        if let Some(task) = task {
             task.abort();
+            let _ = task.await;
         }
     }
 }
 
 impl<W> Drop for Worker<W> {
     fn drop(&mut self) {
-        self.stop();
+        if let Some(task) = lock(&self.task).take() {
+            task.abort();
+        }
     }
 }
 

@@ -118,8 +118,8 @@ pub type ToolFilter<'a> = &'a (dyn Fn(&ToolId) -> bool + Send + Sync);
 
 /// The tool index.
 ///
-/// If the store fails, listings stay in memory and only approvals fail, with `unavailable`. A fault is never about the
-/// server.
+/// If a file fails, listings stay in memory and only approvals fail, with `unavailable`. If a server of a database fails,
+/// listings stay as they were last read, and changes fail. A fault is never about the MCP server.
 #[async_trait]
 pub trait ToolIndex: Send + Sync {
     /// Stores a listing. Writes only changes, unless `force` is set. Vectors are computed in the background.

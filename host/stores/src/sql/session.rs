@@ -4,7 +4,6 @@ use std::borrow::Cow;
 
 #[cfg(feature = "postgres")]
 use futures_util::{StreamExt as _, TryStreamExt as _, future::ready, stream};
-use gatehouse_core::outcome::Fault;
 
 use super::{
     error::{Result, StoreError},
@@ -36,15 +35,15 @@ impl Session<'_> {
         }
     }
 
-    /// Runs a step that reads files. On SQLite it blocks the thread of the unit, which is not one of the runtime.
-    pub(crate) async fn blocking<T: Send + 'static>(
+    /// Runs a step that takes long. On SQLite it blocks the thread of the unit, which is not one of the runtime.
+    pub(crate) async fn blocking<T: Send + 'static, E: Into<StoreError> + Send + 'static>(
         self,
-        step: impl FnOnce() -> Result<T, Fault> + Send + 'static,
+        step: impl FnOnce() -> Result<T, E> + Send + 'static,
     ) -> Result<T> {
         match self {
-            Self::Sqlite(_) => Ok(step()?),
+            Self::Sqlite(_) => step().map_err(Into::into),
             #[cfg(feature = "postgres")]
-            Self::Postgres(_) => Ok(crate::worker::run_blocking(step).await?),
+            Self::Postgres(_) => crate::worker::run_blocking(move || Ok(step())).await?.map_err(Into::into),
         }
     }
 

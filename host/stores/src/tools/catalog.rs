@@ -6,7 +6,7 @@ use std::{
 };
 
 use gatehouse_core::{
-    Fault, SourceId,
+    Fault, SourceId, ToolSpec,
     ports::tool_index::KnownListing,
     search::{RowSet, tools::ToolSegment},
 };
@@ -27,13 +27,20 @@ pub(super) struct CatalogServer {
     source: SourceId,
     /// Number of each tool's item.
     numbers: Vec<Option<i64>>,
+    places: HashMap<Arc<str>, usize>,
     segment: OnceLock<ToolSegment>,
 }
 
 impl CatalogServer {
     pub(super) fn new(name: &str, changed: i64, known: KnownListing, numbers: Vec<Option<i64>>) -> Arc<Self> {
         let source = SourceId::Server(name.into());
-        Arc::new(Self { changed, known, source, numbers, segment: OnceLock::new() })
+        let names = known.tools.iter().map(|tool| Arc::clone(&tool.name));
+        let places = names.enumerate().map(|(place, name)| (name, place)).collect();
+        Arc::new(Self { changed, known, source, numbers, places, segment: OnceLock::new() })
+    }
+
+    pub(super) fn spec(&self, tool: &str) -> Option<&Arc<ToolSpec>> {
+        self.known.listing.tools.get(*self.places.get(tool)?)
     }
 
     fn segment(&self) -> &ToolSegment {

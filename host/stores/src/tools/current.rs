@@ -31,9 +31,6 @@ use crate::{
 /// Low bits of a generation, which count changes within one database. The high bits count the databases.
 const GENERATION_BITS: u32 = 40;
 
-/// The turn of all writes, so that of two hosts that list a server for the first time, one does.
-const WRITES: &[Turn<'static>] = &[Turn::Alone("tools")];
-
 pub(super) struct ToolDatabase {
     db: Database,
     pub(super) vectors: Vectors,
@@ -59,7 +56,7 @@ struct State {
 }
 
 /// The tools of servers in the database in use.
-pub(crate) struct CurrentTools {
+pub(super) struct CurrentTools {
     /// `None` if the database is on a server.
     file: Option<PathBuf>,
     state: Mutex<State>,
@@ -68,7 +65,7 @@ pub(crate) struct CurrentTools {
 }
 
 impl CurrentTools {
-    pub(crate) fn in_file(file: PathBuf) -> Arc<Self> {
+    pub(super) fn in_file(file: PathBuf) -> Arc<Self> {
         let db = file_database(&file);
         Self::new(db, Some(file))
     }
@@ -94,13 +91,16 @@ impl CurrentTools {
         }
     }
 
+    /// Runs a write that no other of the same server runs beside, so that of two hosts that list it for the first time,
+    /// one does.
     pub(super) async fn write<T: Send + 'static>(
         &self,
+        server: &str,
         work: impl AsyncFnOnce(Session<'_>) -> Result<T> + Clone + Send + 'static,
     ) -> Result<T, Fault> {
         loop {
             let opened = self.current();
-            match opened.db.try_write(WRITES, work.clone()).await? {
+            match opened.db.try_write(&[Turn::Key("tools", server)], work.clone()).await? {
                 Ok(value) => return value.known(),
                 Err(error) => self.replace(opened, error).await?,
             }
@@ -108,13 +108,14 @@ impl CurrentTools {
     }
 
     /// Stores changes of a listing, or everything if `force` is set.
-    pub(crate) async fn put(
+    pub(super) async fn put(
         &self,
         listing: IndexedListing,
         now: u64,
         force: bool,
     ) -> Result<RefreshReport, Fault> {
         let listing = Arc::new(listing);
+        let server = Arc::clone(&listing.server);
         if self.file.is_some() {
             let mut state = lock(&self.state);
             let in_memory = state.opened.reason.is_some();
@@ -127,13 +128,13 @@ impl CurrentTools {
                 }
             }
         }
-        self.write(async move |db: Session<'_>| tables::put(db, &listing, now, force).await).await
+        self.write(&server, async move |db: Session<'_>| tables::put(db, listing, now, force).await).await
     }
 
-    pub(crate) async fn forget(&self, server: &str) -> Result<(), Fault> {
+    pub(super) async fn forget(&self, server: &str) -> Result<(), Fault> {
         lock(&self.state).listed.remove(server);
-        let server = server.to_owned();
-        self.write(async move |db: Session<'_>| tables::forget(db, &server).await).await
+        let name = server.to_owned();
+        self.write(server, async move |db: Session<'_>| tables::forget(db, &name).await).await
     }
 
     /// Changes the record of a server as a person decided. Returns false, without a change, if there is none or `decide`
@@ -144,7 +145,7 @@ impl CurrentTools {
         decide: impl FnOnce(&mut ServerRecord) -> Result<bool> + Clone + Send + 'static,
     ) -> Result<bool, Fault> {
         // Test whether the file is writable.
-        self.write(async |db: Session<'_>| tables::count_change(db).await).await?;
+        self.write(server, async |db: Session<'_>| tables::count_change(db).await).await?;
         self.check_writable()?;
         let decided = self.change(server, decide).await?;
         self.check_writable()?;
@@ -156,8 +157,8 @@ impl CurrentTools {
         server: &str,
         decide: impl FnOnce(&mut ServerRecord) -> Result<bool> + Clone + Send + 'static,
     ) -> Result<bool, Fault> {
-        let server = server.to_owned();
-        self.write(async move |db: Session<'_>| tables::change(db, &server, decide).await).await
+        let name = server.to_owned();
+        self.write(server, async move |db: Session<'_>| tables::change(db, &name, decide).await).await
     }
 
     /// Refuses if the database is in memory.
@@ -172,7 +173,7 @@ impl CurrentTools {
         self.current().reason.clone()
     }
 
-    pub(crate) async fn close(&self) {
+    pub(super) async fn close(&self) {
         let opened = {
             let mut state = lock(&self.state);
             state.closed = true;

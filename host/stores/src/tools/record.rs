@@ -8,7 +8,7 @@ use std::{
 };
 
 use gatehouse_core::{
-    ToolSpec,
+    Fault, ToolSpec,
     definition::ReviewedDefinition,
     hash::sha256_hex,
     json, lock,
@@ -19,8 +19,7 @@ use gatehouse_core::{
     source::{Listing, MAX_LISTING_BYTES, ServerList},
     tool_policy::{AcceptedPromise, ToolPromise},
 };
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::category::classify;
 use crate::sql::{Result, StoreError};
@@ -48,7 +47,8 @@ struct ToolRecord {
     digest: String,
     category: String,
     last_change: Option<u64>,
-    spec: Box<RawValue>,
+    /// JSON. Most reads need only the definitions that changed.
+    spec: String,
 }
 
 /// The changes of a new listing.
@@ -87,6 +87,7 @@ impl ServerRecord {
         }
         let mut promises = before.promises;
         let mut changes = ListingChanges::default();
+        // Each with its earlier place.
         let mut tools = Vec::with_capacity(listed.listing.tools.len());
         let places = before.tools.into_iter().enumerate();
         let mut earlier: HashMap<_, _> =
@@ -98,10 +99,10 @@ impl ServerRecord {
             }
             let digest = ReviewedDefinition::from_tool(tool).digest;
             let last_change = match earlier.remove(&tool.name) {
-                Some((_, old)) if old.digest == digest => {
+                Some((place, old)) if old.digest == digest => {
                     changes.report.unchanged += 1;
                     if !force {
-                        tools.push(old);
+                        tools.push((place, old));
                         continue;
                     }
                     old.last_change
@@ -117,28 +118,29 @@ impl ServerRecord {
             };
             changes.report.embeddings += 1;
             changes.embedded.push((Arc::clone(&tool.name), digest.clone()));
-            tools.push(ToolRecord {
-                name: Arc::clone(&tool.name),
-                digest,
-                category: classify(&listed.tags, tool).to_owned(),
-                last_change,
-                spec: serde_json::value::to_raw_value(&**tool).map_err(StoreError::invalid)?,
-            });
+            let spec = checked_json::<ToolSpec>(&**tool)?;
+            let (name, category) = (Arc::clone(&tool.name), classify(&listed.tags, tool).to_owned());
+            tools.push((usize::MAX, ToolRecord { name, digest, category, last_change, spec }));
         }
         let mut remaining_bytes = kept_tools_limit(&listed.listing);
         let mut earlier: Vec<_> = earlier.into_values().collect();
         earlier.sort_by_key(|(place, _)| *place);
-        for (_, old) in earlier {
-            if let Some(rest) = remaining_bytes.checked_sub(old.spec.get().len()) {
+        for (place, old) in earlier {
+            if let Some(rest) = remaining_bytes.checked_sub(old.spec.len()) {
                 remaining_bytes = rest;
                 changes.report.unchanged += 1;
-                tools.push(old);
+                tools.push((place, old));
             } else {
                 changes.report.removed += 1;
                 changes.removed.push(old.name);
             }
         }
         let report = &changes.report;
+        if report.added + report.updated + report.removed == 0 && !force {
+            // Another order alone is no change, of which clients would be told.
+            tools.sort_by_key(|(place, _)| *place);
+        }
+        let tools = tools.into_iter().map(|(_, tool)| tool).collect();
         let changed = report.updated + report.removed > 0 || (!is_new && report.added > 0);
         let last_change = if changed { Some(now) } else { before.last_change };
         let quarantine = listed.on_change == ChangePolicy::Quarantine;
@@ -179,9 +181,10 @@ impl ServerRecord {
     /// Declares effects of tools. Returns false, without a change, if a tool no longer has the definition for which its
     /// effect is declared.
     pub(super) fn declare_effects(&mut self, declared: &[DeclaredEffect]) -> Result<bool> {
+        let tools: HashMap<&str, &ToolRecord> = self.tools.iter().map(|tool| (&*tool.name, tool)).collect();
         let mut promises = Vec::new();
         for DeclaredEffect { tool, digest, effect } in declared {
-            let named = self.tools.iter().find(|stored| *stored.name == **tool && stored.digest == *digest);
+            let named = tools.get(&**tool).filter(|stored| stored.digest == *digest);
             let Some(stored) = named else { return Ok(false) };
             promises.push((tool.clone(), AcceptedPromise::declare(*effect, &stored.spec()?, digest)));
         }
@@ -209,7 +212,7 @@ impl ServerRecord {
     /// Returns a tool whose promises are limited to the accepted ones.
     fn accepted_spec(&self, tool: &ToolRecord) -> Result<Arc<ToolSpec>> {
         let accepted = self.promises.get(&*tool.name);
-        let key = sha256_hex(format!("{accepted:?}\0{}", tool.spec.get()));
+        let key = sha256_hex(format!("{accepted:?}\0{}", tool.spec));
         if let Some(known) = lock(&SPECS_IN_USE).get(&key).and_then(Weak::upgrade) {
             return Ok(known);
         }
@@ -228,13 +231,25 @@ impl ServerRecord {
     }
 }
 
-/// Definitions in use, by a digest of their texts. Records of several hosts in one process share them, because a schema
-/// takes many times its text in memory.
+/// Definitions in use, by a digest of their texts. Readings of a record share them, because a schema takes many times its
+/// text in memory.
 static SPECS_IN_USE: LazyLock<Mutex<HashMap<String, Weak<ToolSpec>>>> = LazyLock::new(Mutex::default);
 
 impl ToolRecord {
     fn spec(&self) -> Result<ToolSpec> {
-        serde_json::from_str(self.spec.get()).map_err(StoreError::invalid)
+        serde_json::from_str(&self.spec).map_err(StoreError::invalid)
+    }
+}
+
+/// Returns a value of a server as JSON that can be read back. Its schemas can have what serde_json writes and does not
+/// read, such as a false number of `arbitrary_precision`, and a record that cannot be read looks damaged.
+pub(super) fn checked_json<T: Serialize + DeserializeOwned>(value: &T) -> Result<String> {
+    let text = serde_json::to_string(value).map_err(StoreError::invalid)?;
+    match serde_json::from_str::<T>(&text) {
+        Ok(_) => Ok(text),
+        Err(error) => {
+            Err(Fault::invalid(format!("a definition of the server cannot be stored: {error}")).into())
+        }
     }
 }
 

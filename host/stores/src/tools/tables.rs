@@ -1,6 +1,6 @@
 //! The tables of the tool catalog.
 
-use std::collections::HashMap;
+use std::sync::Arc;
 
 use gatehouse_core::ports::{
     servers::RefreshReport,
@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use super::{
     catalog::{Catalog, CatalogServer},
     key,
-    record::ServerRecord,
+    record::{ServerRecord, checked_json},
     schema::TOOLS,
 };
 use crate::sql::{Result, Session, StoreError, value::storable, values, vectors};
@@ -28,6 +28,9 @@ pub(super) async fn catalog(
     if generation == before.generation {
         return Ok(None);
     }
+    // Tables that were restored or made again have other records under the same numbers.
+    let none = Catalog::default();
+    let before = if generation < before.generation { &none } else { before };
     let sql = "SELECT name, changed FROM tool_server WHERE record IS NOT NULL";
     let stored = db.rows(sql, &[], |row| Ok((row.get(0)?, generation_of(row.get(1)?)))).await?;
     let stored: Vec<(String, i64)> = stored;
@@ -36,17 +39,17 @@ pub(super) async fn catalog(
     for (name, at) in stored {
         match before.servers.get(&name).filter(|server| server.changed == at) {
             Some(server) => drop(catalog.servers.insert(name, server.clone())),
-            None => changed.push(name),
+            None => changed.push((name, at)),
         }
     }
-    let sql = "SELECT name, changed, record FROM tool_server WHERE name IN @texts(?1)";
-    let rows = db.rows(sql, values![changed], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).await?;
-    for (name, at, record) in Vec::<(String, i64, String)>::into_iter(rows) {
-        let known = parsed::<ServerRecord>(&record)?.known(is_lost)?;
+    for (name, at) in changed {
+        // One at a time, because a record can have several MiB.
+        let Some(record) = record(db, &name).await? else { continue };
+        let known = db.blocking(move || parsed::<ServerRecord>(&record)?.known(is_lost)).await?;
         let keys: Vec<String> = known.tools.iter().map(|tool| item_key(&name, &tool.name)).collect();
         let numbers = vectors::numbers(db, TOOLS, &keys).await?;
         let numbers = keys.iter().map(|key| numbers.get(key).copied()).collect();
-        let server = CatalogServer::new(&name, generation_of(at), known, numbers);
+        let server = CatalogServer::new(&name, at, known, numbers);
         catalog.servers.insert(name, server);
     }
     Ok(Some(catalog))
@@ -55,17 +58,24 @@ pub(super) async fn catalog(
 /// Stores a listing. Writes only changes, unless `force` is set.
 pub(super) async fn put(
     db: Session<'_>,
-    listed: &IndexedListing,
+    listed: Arc<IndexedListing>,
     now: u64,
     force: bool,
 ) -> Result<RefreshReport> {
-    let server = &*listed.server;
+    let server = &*Arc::clone(&listed.server);
     let before = record(db, server).await?;
     let (_, is_lost) = state(db).await?;
-    let earlier = before.as_deref().map(parsed).transpose()?;
-    let (after, changes) = ServerRecord::after(earlier, listed, is_lost, now, force)?;
-    let text = serde_json::to_string(&after).map_err(StoreError::invalid)?;
-    if force || before.as_ref() != Some(&text) {
+    let decide = move || {
+        let earlier = before.as_deref().map(parsed).transpose()?;
+        let (after, changes) = ServerRecord::after(earlier, &listed, is_lost, now, force)?;
+        let text = serde_json::to_string(&after).map_err(StoreError::invalid)?;
+        if !force && before.as_ref() == Some(&text) {
+            return Ok((None, changes));
+        }
+        Ok::<_, StoreError>((Some(checked_json(&after)?), changes))
+    };
+    let (text, changes) = db.blocking(decide).await?;
+    if let Some(text) = text {
         let removed: Vec<_> = changes.removed.iter().map(|name| item_key(server, name)).collect();
         vectors::remove_items(db, TOOLS, &removed).await?;
         let embedded = changes.embedded.into_iter();
@@ -96,17 +106,13 @@ pub(super) async fn change(
 
 pub(super) async fn pending_changes(db: Session<'_>) -> Result<Vec<PendingChange>> {
     let mut changes = Vec::new();
-    for (server, record) in records(db).await? {
+    let sql = "SELECT name, record FROM tool_server WHERE record IS NOT NULL";
+    let records = db.rows(sql, &[], |row| Ok((row.get(0)?, parsed(&row.get::<String>(1)?)?))).await?;
+    for (server, record) in Vec::<(String, ServerRecord)>::into_iter(records) {
         changes.extend(record.pending_changes(&server)?);
     }
     changes.sort_by(|a, b| (&a.server, a.kind, &a.name).cmp(&(&b.server, b.kind, &b.name)));
     Ok(changes)
-}
-
-/// Returns the records by server.
-pub(super) async fn records(db: Session<'_>) -> Result<HashMap<String, ServerRecord>> {
-    let sql = "SELECT name, record FROM tool_server WHERE record IS NOT NULL";
-    db.rows(sql, &[], |row| Ok((row.get(0)?, parsed(&row.get::<String>(1)?)?))).await
 }
 
 /// Removes a server with all that is stored about it.

@@ -275,12 +275,13 @@ impl ServerRegistry for DownstreamServers {
     ) -> Result<Result<ServerListing, Fault>, Fault> {
         let definition = self.adding()?.add(server, definition).await?;
         let server = DownstreamServer::new(definition, Arc::clone(&self.shared));
-        let before = lock(&self.servers).insert(Arc::clone(&server.definition.name), Arc::clone(&server));
-        join_all(before.iter().map(|before| before.close())).await;
+        let before = lock(&self.servers).get(&server.definition.name).cloned();
         if before.is_none_or(|before| before.definition.transport != server.definition.transport) {
-            // What a person declared was about another program.
+            // What a person declared was about another program, so no call may reach this one with it.
             self.shared.index.drop_declared_effects(&server.definition.name).await?;
         }
+        let before = lock(&self.servers).insert(Arc::clone(&server.definition.name), Arc::clone(&server));
+        join_all(before.iter().map(|before| before.close())).await;
         self.shared.changes.send_modify(|changes| *changes += 1);
         Ok(server.listing(&Principal::Local).await)
     }

@@ -9,7 +9,7 @@ use std::{
 
 use gatehouse_core::{Fault, lock};
 
-use super::{CurrentTools, ListingHistory, ToolDatabase, WRITES, file_database};
+use super::{CurrentTools, ListingHistory, ToolDatabase, file_database};
 use crate::{
     sql::{Database, Result, Session, StoreError, sqlite::SqliteDatabase},
     tools::{file, schema::FILE, tables},
@@ -95,7 +95,7 @@ impl CurrentTools {
     async fn list_again(&self) {
         let listed = self.listing_histories();
         let put = async move |db: Session<'_>| put_all(db, &listed).await;
-        let put = self.current().db.try_write(WRITES, put).await;
+        let put = self.current().db.try_write(&[], put).await;
         if let Ok(Err(error)) = put {
             tracing::debug!(%error, "cannot store server listings in the new database");
         }
@@ -117,7 +117,7 @@ impl CurrentTools {
         let written: Vec<_> = listed.iter().map(|listed| Arc::clone(&listed.last.0)).collect();
         let opened = ToolDatabase::new(file_database(path), before.number + 1, None);
         let put = async move |db: Session<'_>| put_all(db, &listed).await;
-        let done = opened.db.try_write(WRITES, put).await;
+        let done = opened.db.try_write(&[], put).await;
         if !matches!(done, Ok(Ok(_))) {
             opened.db.close().await;
             let Ok(Err(error)) = done else { return false };
@@ -138,8 +138,9 @@ impl CurrentTools {
             if written.iter().any(|written| Arc::ptr_eq(written, &listing)) {
                 continue;
             }
-            let put = async move |db: Session<'_>| tables::put(db, &listing, now, false).await;
-            if let Err(fault) = self.write(put).await {
+            let server = Arc::clone(&listing.server);
+            let put = async move |db: Session<'_>| tables::put(db, listing, now, false).await;
+            if let Err(fault) = self.write(&server, put).await {
                 tracing::warn!("cannot store the listing of a server: {}", fault.in_one_line());
             }
         }
@@ -164,7 +165,7 @@ async fn in_memory(path: &Path, may_be_new: bool) -> Result<(Database, bool), Fa
     let is_missing = || path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound);
     let is_lost = !(may_be_new && is_missing());
     if is_lost {
-        db.write(WRITES, async |db: Session<'_>| tables::set_lost(db).await).await?;
+        db.write(&[], async |db: Session<'_>| tables::set_lost(db).await).await?;
     }
     Ok((db, is_lost))
 }
@@ -172,8 +173,8 @@ async fn in_memory(path: &Path, may_be_new: bool) -> Result<(Database, bool), Fa
 /// Stores each server's first listing, which counts as reviewed if the server is new, and then its last listing.
 async fn put_all(db: Session<'_>, listed: &[ListingHistory]) -> Result<()> {
     for ListingHistory { first, last } in listed {
-        tables::put(db, &first.0, first.1, false).await?;
-        tables::put(db, &last.0, last.1, false).await?;
+        tables::put(db, Arc::clone(&first.0), first.1, false).await?;
+        tables::put(db, Arc::clone(&last.0), last.1, false).await?;
     }
     tables::count_change(db).await.map(drop)
 }

@@ -149,7 +149,7 @@ async fn reviews_still_count_on_a_full_disk() {
         let pages: i64 = db.value("PRAGMA page_count", &[]).await?;
         db.find::<i64>(&format!("PRAGMA max_page_count = {pages}"), &[]).await.map(drop)
     };
-    tools.write(full).await.unwrap();
+    tools.write("", full).await.unwrap();
     put(&tools, "open", &"Reads. ".repeat(9_000), ChangePolicy::Warn).await;
     assert!(tools.reason().is_some_and(|reason| reason.contains("the disk is full")), "{:?}", tools.reason());
     assert!(known(&tools, "open").await.listing.tools[0].description.len() > 50_000);

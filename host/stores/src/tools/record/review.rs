@@ -55,6 +55,7 @@ impl ServerRecord {
                 Some(ReviewedDefinition::from_tool(&accepted).text)
             };
             changes.push(PendingChange {
+                digest: tool.digest.clone(),
                 held_back,
                 counts_as: differs.then_some(counts_as),
                 says: Some(says),
