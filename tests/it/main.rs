@@ -14,6 +14,7 @@ mod clients;
 mod command_line;
 mod configuration;
 mod contract;
+mod control;
 mod documentation;
 mod documents;
 mod filters;

@@ -13,6 +13,7 @@ mod check;
 mod cli;
 mod compose;
 mod config;
+mod control;
 mod data_owner;
 mod examples;
 #[cfg(test)]
@@ -22,7 +23,6 @@ mod import;
 mod map;
 mod out;
 mod pinned_command;
-mod presence;
 mod progress;
 #[cfg(test)]
 mod reference;

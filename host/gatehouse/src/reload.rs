@@ -28,6 +28,7 @@ use crate::{
         Config, ConfigError, Env, NO_DEFAULT_PRESET, applied, preset_files, trust::TrustedFiles,
         widening::widening,
     },
+    control::ReloadRequest,
     plain_error::PlainError,
     watch::DirectoryWatcher,
 };
@@ -130,7 +131,8 @@ impl Reloader {
         }
     }
 
-    pub(crate) async fn run(mut self) {
+    /// Applies changes, and reads the files again for each of the `requests`, which get their reply then.
+    pub(crate) async fn run(mut self, mut requests: mpsc::Receiver<ReloadRequest>) {
         let mut watch = match DirectoryWatcher::new() {
             Ok(watch) => Some(watch),
             Err(error) => {
@@ -141,6 +143,7 @@ impl Reloader {
         self.prepare_folders();
         self.current.gates.misnamed().iter().for_each(|warning| tracing::warn!("{warning}"));
         let mut listings = self.listings();
+        let mut requested: Vec<ReloadRequest> = Vec::new();
         loop {
             if let Some(watch) = &mut watch {
                 watch.watch_only(&self.folders());
@@ -151,6 +154,11 @@ impl Reloader {
             }
             // The first check is immediate: files can change while the host starts.
             self.check_files().await;
+            if self.unsettled.is_none() {
+                for request in requested.drain(..) {
+                    let _ = request.send(());
+                }
+            }
             self.ask_unlisted_servers().await;
             self.log_idle_gates().await;
             let rest = match (&self.unsettled, self.missing.is_empty()) {
@@ -167,6 +175,7 @@ impl Reloader {
             tokio::select! {
                 () = changed => {}
                 () = tokio::time::sleep(rest) => {}
+                Some(request) = requests.recv() => requested.push(request),
                 Some(end) = self.ended.1.recv() => self.end_probation(end).await,
                 Ok(()) = listings.changed() => self.relist().await,
             }

@@ -28,8 +28,8 @@ use serde::{Deserialize, Serialize};
 
 use self::unpack::unpack;
 use crate::{
+    control::{self, RunningHost},
     plain_error::PlainError,
-    presence::{self, RunningHost},
 };
 pub(crate) use make::{ArchiveSummary, make};
 
@@ -117,7 +117,7 @@ pub(crate) fn finish(state: &Path) -> Result<(), PlainError> {
 
 /// Acquires the right to replace all data: no host runs on the data directory, and no process has a database open.
 fn lock_exclusively(state: &Path) -> Result<Vec<DatabaseLock>, PlainError> {
-    let hosts = presence::running(state);
+    let hosts = control::running_now(state);
     if !hosts.is_empty() {
         let place = |host: &RunningHost| {
             let place = host.facts.address.map_or("over stdio".into(), |address| format!("on {address}"));

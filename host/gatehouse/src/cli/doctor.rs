@@ -17,9 +17,8 @@ use crate::{
     check::{CheckLine, CheckStatus},
     compose::Composition,
     config::{Config, ConfigError, Env, added::FileServerStore, env::VARIABLES, locate, unused},
-    data_owner,
+    control, data_owner,
     out::{self, TerminalColor},
-    presence,
 };
 
 #[derive(Args)]
@@ -86,7 +85,9 @@ async fn examine_without_config(error: &ConfigError, global: &GlobalArgs, env: &
     if data_owner::check(&state, None).is_ok() {
         checks.extend(files::check_folders(&state, &locate::cache_home()));
         checks.extend(files::databases(&state).await);
-        checks.extend(presence::running(&state).iter().map(|host| CheckLine::ok("host", host.to_string())));
+        checks.extend(
+            control::running(&state).await.iter().map(|host| CheckLine::ok("host", host.to_string())),
+        );
     }
     checks
 }
@@ -96,7 +97,7 @@ async fn examine(composition: &Composition, env: &Env) -> CommandResult<Vec<Chec
     let file = config.file.as_ref().map_or_else(|| "built in".into(), |file| file.display().to_string());
     let mut checks = vec![CheckLine::ok("configuration", file)];
     checks.extend(files::check_folders(&config.state, &config.cache));
-    let hosts = presence::running(&config.state);
+    let hosts = control::running(&config.state).await;
     let host_warnings = hosts.iter().filter_map(|host| host.other_config(config));
     checks.extend(host_warnings.map(|warning| CheckLine::warning("hosts", warning)));
     if let Some(ignored) = &config.choice.ignored {

@@ -12,10 +12,10 @@ pub(super) use self::cost::tokens;
 use super::{CommandError, CommandResult, GlobalArgs, OutputFormat, PlainError, compile_preset, with_header};
 use crate::{
     check::providers,
-    compose::{Composition, HostServers},
+    compose::Composition,
     config::{Config, Env, applied},
+    control::{self, RunningHost},
     out::{self, TerminalColor},
-    presence,
 };
 
 /// More than any model reads at once.
@@ -59,7 +59,7 @@ pub(super) enum Command {
 
 pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> CommandResult {
     if let Command::Apply = command {
-        return apply(&global.config(env)?);
+        return apply(&global.config(env)?).await;
     }
     let composition = match command {
         Command::Check { start_servers: false, .. } | Command::List(_) => {
@@ -81,24 +81,33 @@ pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Com
     Ok(())
 }
 
-/// Records the content of the file, and notifies the hosts on it. Blocking.
-fn apply(config: &Config) -> CommandResult {
+/// Records the content of the file, and makes the hosts on it read it.
+async fn apply(config: &Config) -> CommandResult {
     let Some(file) = &config.file else {
         return Err(CommandError::usage(
             "the built-in presets need no `presets apply`; name a file with --config",
         ));
     };
-    applied::apply(config)?;
-    HostServers::notify_hosts(config).map_err(CommandError::failed)?;
-    let hosts = presence::running(&config.state).into_iter().map(|host| host.facts);
-    let hosts = hosts.filter(|facts| facts.config.as_ref() == Some(file)).map(|facts| facts.pid.to_string());
-    let (file, hosts) = (file.display(), hosts.collect::<Vec<_>>().join(", "));
-    match hosts.as_str() {
-        "" => out::line(format!(
-            "{file} applies at the next start; no host of {} uses it",
-            config.state.display()
-        )),
-        _ => out::line(format!("{file} is applied to the host of process {hosts}")),
+    tokio::task::block_in_place(|| applied::apply(config))?;
+    let mut hosts = control::reload(&config.state).await;
+    hosts.retain(|host| host.silent.is_some() || host.facts.config.as_ref() == Some(file));
+    let file = file.display();
+    if hosts.is_empty() {
+        out::line(format!("{file} applies at the next start; no host of {} uses it", config.state.display()));
+    }
+    let mut refused = 0;
+    for RunningHost { facts, health, silent, .. } in &hosts {
+        let pid = facts.pid;
+        match silent.as_ref().or(health.configuration.as_ref()) {
+            None => out::line(format!("{file} is applied to the host of process {pid}")),
+            Some(reason) => {
+                out::line(format!("{file} is not applied to the host of process {pid}: {reason}"));
+                refused += 1;
+            }
+        }
+    }
+    if refused > 0 {
+        bail!("{refused} of {} hosts did not apply the file", hosts.len());
     }
     Ok(())
 }

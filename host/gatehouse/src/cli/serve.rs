@@ -7,14 +7,14 @@ use std::{net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 use clap::Args;
 use gatehouse_core::CompiledPreset;
 use gatehouse_wire::serve::{self, BearerToken, Credentials, HttpError, HttpSettings, ServedPresets};
-use tokio::{task::JoinSet, time::timeout};
+use tokio::{sync::mpsc, task::JoinSet, time::timeout};
 
 use self::greeting::{Greeting, over_stdio};
 use super::{CommandError, CommandResult, GlobalArgs};
 use crate::{
     compose::{self, Composition, HostReadiness},
     config::{self, Config, Env, applied},
-    presence::{self, HostFacts},
+    control::{ControlledHost, HostFacts},
     reload::{ConfigOrigin, ReloadReporter, Reloader},
     scraped::ScrapedHost,
     signals, system_limits, traces,
@@ -197,7 +197,7 @@ async fn operators(
     Ok((address, serve))
 }
 
-/// Composes the presets, starts hot reload and announces the host to `gatehouse status`.
+/// Composes the presets, starts hot reload and opens the control socket of the host.
 async fn open(
     composition: Composition,
     chosen: &CompiledPreset,
@@ -237,10 +237,17 @@ async fn open(
     composition.stores.servers.live.preconnect();
     presets.begin(views, &composition.config.access.rules);
     let facts = HostFacts::new(&composition.config, &chosen.preset, address);
-    let servers = Arc::clone(&composition.stores.servers);
-    let ledger = composition.stores.ledger_health();
-    background.spawn(presence::announce(facts, Arc::clone(&presets), report.follow(), servers, ledger));
-    background.spawn(Reloader::new(origin, presets, composition, failing, report).run());
+    let (reloads, requests) = mpsc::channel(1);
+    let host = ControlledHost {
+        facts,
+        presets: Arc::clone(&presets),
+        health: report.follow(),
+        servers: Arc::clone(&composition.stores.servers),
+        ledger: composition.stores.ledger_health(),
+        reloads,
+    };
+    background.spawn(host.serve(composition.config.state.clone()));
+    background.spawn(Reloader::new(origin, presets, composition, failing, report).run(requests));
     Ok(greeting)
 }
 

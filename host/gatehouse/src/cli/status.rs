@@ -23,9 +23,8 @@ use super::{CommandError, CommandResult, GlobalArgs, OutputFormat, PlainError, c
 use crate::{
     compose::{Composition, GateCounts, SystemClock},
     config::{ConfigError, Env, locate},
-    out,
-    presence::{self, RunningHost},
-    signals,
+    control::{self, RunningHost},
+    out, signals,
 };
 
 #[derive(Args)]
@@ -42,7 +41,7 @@ pub(super) async fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -
     let composition = match global.compose_without_servers(env) {
         Ok(composition) => composition,
         // Without a valid file, the hosts that still run the last valid version matter most.
-        Err(error) => return print_without_config(arguments, global, env, error),
+        Err(error) => return print_without_config(arguments, global, env, error).await,
     };
     if let Some(seconds) = arguments.watch {
         return watch(&composition, seconds).await;
@@ -52,13 +51,13 @@ pub(super) async fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -
     Ok(())
 }
 
-fn print_without_config(
+async fn print_without_config(
     arguments: &Arguments,
     global: &GlobalArgs,
     env: &Env,
     error: ConfigError,
 ) -> CommandResult {
-    let hosts = presence::running(&locate::data_folder(global.config.as_deref(), env));
+    let hosts = control::running(&locate::data_folder(global.config.as_deref(), env)).await;
     let report = json!({"version": env!("CARGO_PKG_VERSION"), "error": error.to_string(), "hosts": hosts});
     arguments.output.print(&report, || hosts.iter().for_each(|host| out::line(host.to_string())));
     Err(error.into())
@@ -116,7 +115,7 @@ impl<'a> StatusReport<'a> {
             .iter_mut()
             .filter_map(|(gate, counts)| Some((gate.clone(), FilterSavings::take(counts, now)?)))
             .collect();
-        let hosts = presence::running(&config.state);
+        let hosts = control::running(&config.state).await;
         Self {
             version: env!("CARGO_PKG_VERSION"),
             config: config.file.as_deref(),
@@ -216,7 +215,7 @@ async fn watch(composition: &Composition, seconds: u16) -> CommandResult {
 
 async fn screen(composition: &Composition, seconds: u16) -> Vec<String> {
     let state = &composition.config.state;
-    let hosts = presence::running(state);
+    let hosts = control::running(state).await;
     let mut lines = vec![format!("{}, every {seconds} s; Ctrl-C ends", state.display())];
     if hosts.is_empty() {
         lines.push("No host uses this data directory.".into());

@@ -18,7 +18,7 @@ use gatehouse_core::{
     source::OmittedItems,
     tool::SourceId,
 };
-use gatehouse_files::{Durability, make_private, write_private};
+use gatehouse_files::make_private;
 use gatehouse_wire::{
     downstream::{DownstreamServers, DownstreamSettings},
     login::{LoginSettings, LoginTargets, Logins},
@@ -105,19 +105,11 @@ impl HostServers {
     pub(crate) fn make_folder(config: &Config) {
         let folder = Self::folder(config);
         if let Err(error) = make_private(&folder) {
-            tracing::info!(folder = %folder.display(), %error, "added servers and approved tools are noticed within 30 s \
-            instead of immediately");
+            tracing::info!(folder = %folder.display(), %error, "added servers are noticed within 30 s instead of immediately");
         }
     }
 
-    /// Notifies running hosts that tools were approved. Blocking.
-    pub(crate) fn notify_hosts(config: &Config) -> std::io::Result<()> {
-        let folder = Self::folder(config);
-        make_private(&folder)?;
-        write_private(&folder.join("reviewed"), b"", Durability::Unsynced)
-    }
-
-    /// Returns the directory that changes when servers are added or tools are approved.
+    /// Returns the directory that changes when servers are added.
     pub(crate) fn folder(config: &Config) -> PathBuf {
         added::folder(&config.state)
     }

@@ -17,8 +17,8 @@ use crate::{
     built_in,
     compose::Composition,
     config::{Config, Env},
+    control::{self, RunningHost},
     out,
-    presence::{self, RunningHost},
     progress::ProgressTicker,
     reload::short_digest,
     scaffold::{self, GateProject, ProjectWatcher, changes},
@@ -171,7 +171,7 @@ impl HostWatcher {
 
     async fn next_reports(&mut self) -> Vec<String> {
         loop {
-            let hosts = tokio::task::block_in_place(|| presence::running(&self.state)).into_iter();
+            let hosts = control::running(&self.state).await.into_iter();
             let report =
                 |mut host: RunningHost| Some((host.facts.pid, host.health.gates.remove(&self.gate)?));
             let now: BTreeMap<u32, String> = hosts.filter_map(report).collect();

@@ -12,7 +12,8 @@ use gatehouse_core::{
     },
 };
 
-use super::{CommandError, CommandResult, review::notify_hosts, with_header};
+use super::{CommandError, CommandResult, with_header};
+use crate::control;
 use crate::{
     compose::{Composition, KnownServer},
     out,
@@ -53,7 +54,7 @@ pub(super) async fn declare(composition: &Composition, server: &str, rules: &[Ef
             out::note(format!("{effect}, until their definitions change: {}", covered.join(", ")));
         }
     }
-    notify_hosts(composition);
+    control::reload(&composition.config.state).await;
     Ok(())
 }
 

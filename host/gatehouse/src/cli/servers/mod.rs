@@ -23,8 +23,8 @@ use super::{CommandError, CommandResult, GlobalArgs, OutputFormat, PlainError, c
 use crate::{
     compose::Composition,
     config::{Env, ServerConfig, added::FileServerStore},
+    control::{self, HostFacts, RunningHost},
     out,
-    presence::{self, HostFacts, RunningHost},
 };
 
 #[derive(Subcommand)]
@@ -201,7 +201,7 @@ pub(super) fn reached_by(definition: &ServerDefinition) -> String {
 /// all hosts share.
 async fn status(composition: &Composition, env: &Env, output: OutputFormat) -> CommandResult {
     let left_out = composition.omitted_items().await?;
-    let hosts = presence::running(&composition.config.state);
+    let hosts = control::running(&composition.config.state).await;
     let configured = composition.stores.servers.status();
     let logins = login::all(&composition.config, env).await;
     let (shared, caller_logins): (Vec<&LoginReport>, Vec<_>) =

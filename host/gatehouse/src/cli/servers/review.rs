@@ -14,10 +14,7 @@ use serde_json::{Value, json};
 use similar::TextDiff;
 
 use super::{CommandError, CommandResult, OutputFormat, effects};
-use crate::{
-    compose::{Composition, HostServers},
-    out,
-};
+use crate::{compose::Composition, control, out};
 
 #[derive(Args)]
 pub(in crate::cli) struct ReviewArgs {
@@ -54,7 +51,7 @@ pub(super) async fn review(arguments: ReviewArgs, composition: &Composition) -> 
             effects::declare(composition, server, &arguments.effects).await?;
         }
         if !arguments.approve.is_empty() {
-            notify_hosts(composition);
+            control::reload(&composition.config.state).await;
         }
     }
     let mut held = index.pending_changes().await?;
@@ -79,13 +76,6 @@ pub(super) async fn review(arguments: ReviewArgs, composition: &Composition) -> 
         }
     });
     Ok(())
-}
-
-/// Tells running hosts of an approval or a declared effect.
-pub(super) fn notify_hosts(composition: &Composition) {
-    if let Err(error) = tokio::task::block_in_place(|| HostServers::notify_hosts(&composition.config)) {
-        out::note(format!("cannot notify running hosts ({error}); they check for changes every 30 s"));
-    }
 }
 
 fn to_json(held: &PendingChange) -> Value {

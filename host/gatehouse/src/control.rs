@@ -1,0 +1,227 @@
+//! Control sockets of the running hosts, one for each in the data directory. Commands of the same user ask there what a
+//! host serves, and make it read its files again.
+//!
+//! A connection carries one request and its reply, each a line of JSON.
+
+mod client;
+mod socket;
+
+use std::{fmt, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+
+use gatehouse_core::ports::Clock as _;
+use gatehouse_stores::LedgerHealth;
+use gatehouse_wire::serve::{ClientInfo, ServedPresets};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
+    net::UnixStream,
+    sync::{Semaphore, mpsc, oneshot, watch},
+    time::timeout,
+};
+
+pub(crate) use self::client::{reload, running, running_now};
+use self::socket::ControlSocket;
+use crate::{
+    compose::{HostServers, SystemClock},
+    config::Config,
+    reload::ReloadHealth,
+};
+
+const MAX_CONNECTIONS: usize = 16;
+
+const MAX_REQUEST_BYTES: u64 = 64 * 1024;
+
+/// Time for a request to arrive, and for its reply to leave.
+const IO_TIMEOUT: Duration = Duration::from_secs(5);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "request", rename_all = "kebab-case")]
+enum ControlRequest {
+    /// Asks for a [`RunningHost`].
+    Status,
+    /// Makes the host read its files again, and asks for the [`RunningHost`] afterwards.
+    Reload,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct HostFacts {
+    pub(crate) pid: u32,
+    pub(crate) started_at: u64,
+    pub(crate) version: String,
+    /// `None` for the built-in configuration.
+    pub(crate) config: Option<PathBuf>,
+    /// Preset for clients that name none.
+    pub(crate) preset: String,
+    /// `None` for stdio.
+    pub(crate) address: Option<SocketAddr>,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct RunningHost {
+    #[serde(flatten)]
+    pub(crate) facts: HostFacts,
+    pub(crate) health: ReloadHealth,
+    pub(crate) clients: Vec<ClientInfo>,
+    /// State of the servers, as this host sees them.
+    pub(crate) servers: Vec<Value>,
+    /// State of the ledger.
+    pub(crate) ledger: LedgerHealth,
+    /// Reason that a host that runs does not answer. Only its process id is known then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) silent: Option<String>,
+}
+
+impl HostFacts {
+    fn config_name(&self) -> String {
+        self.config.as_ref().map_or("the built-in presets".into(), |file| file.display().to_string())
+    }
+
+    pub(crate) fn new(config: &Config, preset: &str, address: Option<SocketAddr>) -> Self {
+        Self {
+            pid: std::process::id(),
+            started_at: SystemClock.now_ms(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            config: config.file.clone(),
+            preset: preset.into(),
+            address,
+        }
+    }
+}
+
+impl RunningHost {
+    /// Returns a warning if the host uses another configuration than `config`, so that edits there do not reach it.
+    pub(crate) fn other_config(&self, config: &Config) -> Option<String> {
+        let HostFacts { pid, config: own, .. } = &self.facts;
+        let edited = config.file.as_deref().filter(|file| own.as_deref() != Some(*file))?.display();
+        self.silent.is_none().then(|| {
+            format!(
+                "the host of process {pid} uses {}, so edits of {edited} do not reach it; restart it, or name that file \
+                 with --config",
+                self.facts.config_name()
+            )
+        })
+    }
+}
+
+impl fmt::Display for RunningHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let HostFacts { pid, preset, address, .. } = &self.facts;
+        if let Some(reason) = &self.silent {
+            return write!(f, "host       process {pid}: {reason}");
+        }
+        let place = address.map_or("stdio".into(), |address| format!("http://{address}/mcp"));
+        write!(f, "host       process {pid}: preset {preset} over {place}, {}", self.facts.config_name())?;
+        let ReloadHealth { configuration, gates, restart, .. } = &self.health;
+        if let Some(reason) = configuration {
+            write!(f, "\n           the last change of presets.toml is not applied: {reason}")?;
+        }
+        if let Some(keys) = restart {
+            write!(f, "\n           takes effect at the next start: {keys}")?;
+        }
+        gates.iter().try_for_each(|(gate, reason)| write!(f, "\n           gate {gate}: {reason}"))?;
+        let failed = self.servers.iter().filter(|server| server["state"] == "failed");
+        failed.into_iter().try_for_each(|server| {
+            let text = |key: &str| server[key].as_str().unwrap_or_default();
+            write!(f, "\n           server {}: {}", text("name"), text("last_error"))
+        })?;
+        if let Some(reason) = &self.ledger.trouble {
+            write!(f, "\n           calls are not recorded: {reason}")?;
+        }
+        if self.ledger.lost > 0 {
+            write!(f, "\n           {} calls are missing from the ledger", self.ledger.lost)?;
+        }
+        self.clients.iter().try_for_each(|client| {
+            let state = match (client.told_at, client.up_to_date) {
+                (None, _) => "has the tools that it listed",
+                (Some(_), true) => "was notified of new tools and listed them",
+                (Some(_), false) => "was notified of new tools and has not listed them",
+            };
+            let ClientInfo { name, version, protocol, .. } = client;
+            write!(f, "\n  client   {name} {version} ({protocol}): {state}")
+        })
+    }
+}
+
+/// Asks the reloader to read the files of the host. The reply is sent once it has.
+pub(crate) type ReloadRequest = oneshot::Sender<()>;
+
+/// The host, as its socket describes it.
+pub(crate) struct ControlledHost {
+    pub(crate) facts: HostFacts,
+    pub(crate) presets: Arc<ServedPresets>,
+    pub(crate) health: watch::Receiver<ReloadHealth>,
+    pub(crate) servers: Arc<HostServers>,
+    pub(crate) ledger: watch::Receiver<LedgerHealth>,
+    pub(crate) reloads: mpsc::Sender<ReloadRequest>,
+}
+
+impl ControlledHost {
+    /// Answers requests on a socket in the data directory, which is removed when this is dropped.
+    pub(crate) async fn serve(self, state: PathBuf) {
+        let pid = self.facts.pid;
+        let bound = tokio::task::spawn_blocking(move || ControlSocket::bind(&state, pid)).await;
+        let socket = match bound {
+            Ok(Ok(socket)) => socket,
+            Ok(Err(error)) => {
+                return tracing::warn!(
+                    "cannot open a control socket in the data directory: {error}. `gatehouse status` does not see this \
+                     host"
+                );
+            }
+            Err(_) => return,
+        };
+        let (host, permits) = (Arc::new(self), Arc::new(Semaphore::new(MAX_CONNECTIONS)));
+        while let Ok(permit) = Arc::clone(&permits).acquire_owned().await {
+            let Some(stream) = socket.accept().await else { continue };
+            let host = Arc::clone(&host);
+            tokio::spawn(async move {
+                let _permit = permit;
+                if let Err(error) = host.answer(stream).await {
+                    tracing::debug!(%error, "a request on the control socket failed");
+                }
+            });
+        }
+    }
+
+    async fn answer(&self, mut stream: UnixStream) -> std::io::Result<()> {
+        let mut line = String::new();
+        let (from, mut to) = stream.split();
+        let mut from = BufReader::new(from.take(MAX_REQUEST_BYTES));
+        timeout(IO_TIMEOUT, from.read_line(&mut line)).await??;
+        let mut reply = match serde_json::from_str(&line) {
+            Ok(request) => self.reply(request).await,
+            Err(error) => serde_json::json!({"error": format!("invalid request: {error}")}),
+        }
+        .to_string();
+        reply.push('\n');
+        timeout(IO_TIMEOUT, to.write_all(reply.as_bytes())).await?
+    }
+
+    async fn reply(&self, request: ControlRequest) -> Value {
+        match request {
+            ControlRequest::Status => {}
+            ControlRequest::Reload => {
+                let (done, read) = oneshot::channel();
+                if self.reloads.send(done).await.is_ok() {
+                    let _ = read.await;
+                }
+            }
+        }
+        serde_json::json!(self.describe())
+    }
+
+    fn describe(&self) -> RunningHost {
+        RunningHost {
+            facts: self.facts.clone(),
+            health: self.health.borrow().clone(),
+            clients: self.presets.clients(),
+            servers: self.servers.status(),
+            ledger: self.ledger.borrow().clone(),
+            silent: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
