@@ -19,7 +19,7 @@ fn hosts(place: &Place) -> Vec<Value> {
 fn a_host_that_hangs_is_reported_and_one_that_was_killed_is_gone() {
     let place = Place::with("[presets.p]\ngates.echo = {}\n", &["echo"]);
     let mut client = Client::start(&place, "p");
-    assert_eq!(client.tools(), ["echo"]);
+    assert!(client.tools().contains(&"echo".to_owned()));
     while hosts(&place).is_empty() {
         std::thread::yield_now();
     }

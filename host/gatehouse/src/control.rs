@@ -20,7 +20,7 @@ use tokio::{
     time::timeout,
 };
 
-pub(crate) use self::client::{reload, running, running_now};
+pub(crate) use self::client::{reload, running, running_now, tell_hosts};
 use self::socket::ControlSocket;
 use crate::{
     compose::{HostServers, SystemClock},
@@ -34,6 +34,9 @@ const MAX_REQUEST_BYTES: u64 = 64 * 1024;
 
 /// Time for a request to arrive, and for its reply to leave.
 const IO_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Time for a host to read its files. It describes changed gates first.
+const RELOAD_TIMEOUT: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "kebab-case")]
@@ -199,16 +202,21 @@ impl ControlledHost {
     }
 
     async fn reply(&self, request: ControlRequest) -> Value {
-        match request {
-            ControlRequest::Status => {}
-            ControlRequest::Reload => {
-                let (done, read) = oneshot::channel();
-                if self.reloads.send(done).await.is_ok() {
-                    let _ = read.await;
-                }
-            }
-        }
-        serde_json::json!(self.describe())
+        let silent = match request {
+            ControlRequest::Status => None,
+            ControlRequest::Reload => match timeout(RELOAD_TIMEOUT, self.reload()).await {
+                Ok(true) => None,
+                Ok(false) => Some("does not read its files any more; restart it".to_owned()),
+                Err(_) => Some(format!("has not read its files within {} s", RELOAD_TIMEOUT.as_secs())),
+            },
+        };
+        serde_json::json!(RunningHost { silent, ..self.describe() })
+    }
+
+    /// Makes the reloader read the files. Returns false if it has ended.
+    async fn reload(&self) -> bool {
+        let (done, read) = oneshot::channel();
+        self.reloads.send(done).await.is_ok() && read.await.is_ok()
     }
 
     fn describe(&self) -> RunningHost {

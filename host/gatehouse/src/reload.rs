@@ -215,7 +215,7 @@ impl Reloader {
             Ok(text) => text,
             Err(error) => {
                 let reason = format!("{}: cannot be read: {error}", file.display());
-                self.text = None;
+                (self.text, self.unsettled) = (None, None);
                 return self.report.configuration_refused(&reason);
             }
         };
@@ -230,6 +230,7 @@ impl Reloader {
         if (text.trim().is_empty() || self.current.config.auth.is_some()) && !self.has_settled(&text) {
             return;
         }
+        self.unsettled = None;
         let trusts = |list: TrustedFiles| list.trusts(&file, text.as_bytes()) == Some(true);
         if self.origin.by_trust && !TrustedFiles::read().is_ok_and(trusts) {
             // Read again next time, until the file is trusted or restored.

@@ -89,22 +89,29 @@ async fn apply(config: &Config) -> CommandResult {
         ));
     };
     tokio::task::block_in_place(|| applied::apply(config))?;
-    let mut hosts = control::reload(&config.state).await;
-    hosts.retain(|host| host.silent.is_some() || host.facts.config.as_ref() == Some(file));
+    let (silent, hosts): (Vec<_>, Vec<_>) =
+        control::reload(&config.state, file).await.into_iter().partition(|host| host.silent.is_some());
     let file = file.display();
     if hosts.is_empty() {
         out::line(format!("{file} applies at the next start; no host of {} uses it", config.state.display()));
     }
+    for RunningHost { facts, silent, .. } in &silent {
+        let reason = silent.as_deref().unwrap_or_default();
+        out::note(format!(
+            "the host of process {} {reason}. If it uses {file}, it may apply it later.",
+            facts.pid
+        ));
+    }
     let mut refused = 0;
-    for RunningHost { facts, health, silent, .. } in &hosts {
+    for RunningHost { facts, health, .. } in &hosts {
         let pid = facts.pid;
-        match silent.as_ref().or(health.configuration.as_ref()) {
-            None => out::line(format!("{file} is applied to the host of process {pid}")),
-            Some(reason) => {
-                out::line(format!("{file} is not applied to the host of process {pid}: {reason}"));
-                refused += 1;
-            }
+        if let Some(reason) = &health.configuration {
+            out::line(format!("{file} is not applied to the host of process {pid}: {reason}"));
+            refused += 1;
+            continue;
         }
+        let rest = health.restart.as_ref().map(|keys| format!("; {keys} take effect when it is restarted"));
+        out::line(format!("{file} is applied to the host of process {pid}{}", rest.unwrap_or_default()));
     }
     if refused > 0 {
         bail!("{refused} of {} hosts did not apply the file", hosts.len());

@@ -15,20 +15,22 @@ use tokio::{
 };
 
 use super::{
-    ControlRequest, HostFacts, RunningHost,
-    socket::{folder, is_own},
+    ControlRequest, HostFacts, RELOAD_TIMEOUT, RunningHost,
+    socket::{ShortFolder, folder, is_own},
 };
+use crate::out;
 
-/// Time for a host to answer. One that reloads describes its gates first.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(3);
-const RELOAD_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Time for hosts to notice a decision, for which the command need not wait longer.
+const NOTICE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// More than a host answers with thousands of servers and clients.
 const MAX_REPLY_BYTES: u64 = 64 << 20;
 
 /// Returns the hosts that use this data directory, by process id.
 pub(crate) async fn running(state: &Path) -> Vec<RunningHost> {
-    ask_all(state, ControlRequest::Status, REPLY_TIMEOUT).await
+    ask_all(sockets(state), ControlRequest::Status, REPLY_TIMEOUT).await
 }
 
 /// Like [`running`], for callers that block.
@@ -42,42 +44,60 @@ pub(crate) fn running_now(state: &Path) -> Vec<RunningHost> {
     }
 }
 
-/// Makes the hosts that use this data directory read their files again, and returns them as they are afterwards, by
-/// process id.
-pub(crate) async fn reload(state: &Path) -> Vec<RunningHost> {
-    ask_all(state, ControlRequest::Reload, RELOAD_TIMEOUT).await
+/// Makes the hosts with this configuration read it again, and returns them as they are afterwards, by process id, and
+/// those that do not answer.
+pub(crate) async fn reload(state: &Path, config: &Path) -> Vec<RunningHost> {
+    let (mut hosts, mut reloading) = (Vec::new(), Vec::new());
+    for path in sockets(state) {
+        match ask_one(path.clone(), ControlRequest::Status, REPLY_TIMEOUT).await {
+            Some(host) if host.silent.is_some() => hosts.push(host),
+            Some(host) if host.facts.config.as_deref() == Some(config) => reloading.push(path),
+            _ => {}
+        }
+    }
+    hosts.extend(ask_all(reloading, ControlRequest::Reload, RELOAD_TIMEOUT).await);
+    hosts.sort_by_key(|host| host.facts.pid);
+    hosts
 }
 
-async fn ask_all(state: &Path, request: ControlRequest, limit: Duration) -> Vec<RunningHost> {
+/// Tells the hosts that use this data directory of a decision about tools, and notes which do not answer.
+pub(crate) async fn tell_hosts(state: &Path) {
+    for host in ask_all(sockets(state), ControlRequest::Reload, NOTICE_TIMEOUT).await {
+        if host.silent.is_some() {
+            out::note(format!(
+                "the host of process {} does not answer; it may notice this later",
+                host.facts.pid
+            ));
+        }
+    }
+}
+
+fn sockets(state: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder(state)).into_iter().flatten().flatten().map(|entry| entry.path());
-    let sockets = entries.filter(|path| path.extension().is_some_and(|extension| extension == "sock"));
-    let requests: JoinSet<_> = sockets.map(|path| ask_one(path, request, limit)).collect();
+    entries.filter(|path| path.extension().is_some_and(|extension| extension == "sock")).collect()
+}
+
+async fn ask_all(sockets: Vec<PathBuf>, request: ControlRequest, limit: Duration) -> Vec<RunningHost> {
+    let requests: JoinSet<_> = sockets.into_iter().map(|path| ask_one(path, request, limit)).collect();
     let mut hosts: Vec<RunningHost> = requests.join_all().await.into_iter().flatten().collect();
     hosts.sort_by_key(|host| host.facts.pid);
     hosts
 }
 
+/// Returns the host of a socket. `None` if it ended, or was killed, whose socket is removed.
 async fn ask_one(path: PathBuf, request: ControlRequest, limit: Duration) -> Option<RunningHost> {
-    // Too long for a socket's path, then.
-    let socket = fs::read_link(&path).unwrap_or_else(|_| path.clone());
-    let silent = match timeout(limit, ask(&socket, request)).await {
+    let silent = match timeout(limit, ask(&path, request)).await {
         Ok(Ok(host)) => return Some(host),
         Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => {
-            // The host was killed.
-            let _ = fs::remove_file(&path);
-            if socket != path {
-                let _ = fs::remove_file(&socket);
-                let _ = socket.parent().map(fs::remove_dir);
-            }
-            return None;
-        }
-        // It ended meanwhile.
-        Ok(Err(error)) if error.kind() == io::ErrorKind::NotFound => {
+            // Only what has this name goes, and never what a link leads to.
             let _ = fs::remove_file(&path);
             return None;
         }
-        Ok(Err(error)) => format!("cannot be asked on {}: {error}", socket.display()),
-        Err(_) => format!("does not answer on {} within {} s", socket.display(), limit.as_secs()),
+        Ok(Err(error)) if [io::ErrorKind::NotFound, io::ErrorKind::UnexpectedEof].contains(&error.kind()) => {
+            return None;
+        }
+        Ok(Err(error)) => format!("cannot be asked on {}: {error}", path.display()),
+        Err(_) => format!("does not answer on {} within {} s", path.display(), limit.as_secs()),
     };
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let pid = name.split('-').next().and_then(|pid| pid.parse().ok()).unwrap_or_default();
@@ -85,8 +105,9 @@ async fn ask_one(path: PathBuf, request: ControlRequest, limit: Duration) -> Opt
     Some(RunningHost { facts, silent: Some(silent), ..RunningHost::default() })
 }
 
-async fn ask(socket: &Path, request: ControlRequest) -> io::Result<RunningHost> {
-    let mut stream = UnixStream::connect(socket).await?;
+async fn ask(path: &Path, request: ControlRequest) -> io::Result<RunningHost> {
+    let folder = ShortFolder::open(path.parent().unwrap_or(Path::new(".")))?;
+    let mut stream = UnixStream::connect(folder.path(path)).await?;
     if !is_own(&stream) {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "another user listens there"));
     }
@@ -95,5 +116,8 @@ async fn ask(socket: &Path, request: ControlRequest) -> io::Result<RunningHost> 
     stream.write_all(&line).await?;
     let mut reply = Vec::new();
     stream.take(MAX_REPLY_BYTES).read_to_end(&mut reply).await?;
+    if reply.is_empty() {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
     Ok(serde_json::from_slice(&reply)?)
 }

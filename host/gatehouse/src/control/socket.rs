@@ -1,17 +1,17 @@
 //! The socket of a host: a file that only this user can open, and that the next reader removes if the host was killed.
 
 use std::{
-    fs, io,
-    os::unix::{ffi::OsStrExt as _, fs::PermissionsExt as _, net::UnixListener as StdListener},
+    fs::{self, File},
+    io,
+    os::{
+        fd::AsRawFd as _,
+        unix::{fs::PermissionsExt as _, net::UnixListener as StdListener},
+    },
     path::{Path, PathBuf},
 };
 
 use gatehouse_files::make_private;
-use tempfile::TempDir;
 use tokio::net::{UnixListener, UnixStream};
-
-/// Bytes of a path to which every system can bind a socket: 104 with the final NUL on macOS, 108 on Linux.
-const MAX_PATH_BYTES: usize = 103;
 
 /// Returns the directory of the sockets.
 pub(super) fn folder(state: &Path) -> PathBuf {
@@ -20,9 +20,7 @@ pub(super) fn folder(state: &Path) -> PathBuf {
 
 pub(super) struct ControlSocket {
     listener: UnixListener,
-    /// The socket, or a link to it if its path is too long for one.
     path: PathBuf,
-    _elsewhere: Option<TempDir>,
 }
 
 impl ControlSocket {
@@ -38,18 +36,13 @@ impl ControlSocket {
         // A socket that is bound and does not listen yet looks like one of a host that was killed, so it gets its name
         // afterwards.
         let unnamed = path.with_extension("new");
-        let mut elsewhere = None;
-        let listener = if unnamed.as_os_str().as_bytes().len() <= MAX_PATH_BYTES {
-            listen(&unnamed)?
-        } else {
-            let folder = tempfile::Builder::new().prefix("gatehouse-").tempdir()?;
-            let listener = listen(&folder.path().join("host.sock"))?;
-            std::os::unix::fs::symlink(folder.path().join("host.sock"), &unnamed)?;
-            elsewhere = Some(folder);
-            listener
-        };
+        let short = ShortFolder::open(&folder)?;
+        let listener = StdListener::bind(short.path(&unnamed))?;
+        fs::set_permissions(&unnamed, fs::Permissions::from_mode(0o600))?;
+        listener.set_nonblocking(true)?;
+        let listener = UnixListener::from_std(listener)?;
         fs::rename(&unnamed, &path)?;
-        Ok(Self { listener, path, _elsewhere: elsewhere })
+        Ok(Self { listener, path })
     }
 
     /// Returns the next connection of a process of this user. `None` if it failed, or belongs to another user.
@@ -78,9 +71,21 @@ pub(super) fn is_own(stream: &UnixStream) -> bool {
     stream.peer_cred().is_ok_and(|peer| [own, 0].contains(&peer.uid()))
 }
 
-fn listen(path: &Path) -> io::Result<UnixListener> {
-    let listener = StdListener::bind(path)?;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
-    listener.set_nonblocking(true)?;
-    UnixListener::from_std(listener)
+/// A directory under a short name, because the path of a socket has at most 107 bytes on Linux, and 103 on macOS.
+pub(super) struct ShortFolder(File);
+
+impl ShortFolder {
+    pub(super) fn open(folder: &Path) -> io::Result<Self> {
+        File::open(folder).map(Self)
+    }
+
+    /// Returns a path of a file in the directory that is short, where the system has one.
+    pub(super) fn path(&self, file: &Path) -> PathBuf {
+        match file.file_name() {
+            Some(name) if cfg!(target_os = "linux") => {
+                Path::new("/proc/self/fd").join(self.0.as_raw_fd().to_string()).join(name)
+            }
+            _ => file.to_owned(),
+        }
+    }
 }

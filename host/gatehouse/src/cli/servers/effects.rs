@@ -54,7 +54,7 @@ pub(super) async fn declare(composition: &Composition, server: &str, rules: &[Ef
             out::note(format!("{effect}, until their definitions change: {}", covered.join(", ")));
         }
     }
-    control::reload(&composition.config.state).await;
+    control::tell_hosts(&composition.config.state).await;
     Ok(())
 }
 

@@ -209,7 +209,7 @@ async fn status(composition: &Composition, env: &Env, output: OutputFormat) -> C
     let shared = shared.into_iter().map(|login| (login.server.clone(), login.to_json()));
     let host = |host: &RunningHost| {
         let HostFacts { pid, preset, .. } = &host.facts;
-        json!({"pid": pid, "preset": preset, "servers": host.servers})
+        json!({"pid": pid, "preset": preset, "servers": host.servers, "silent": host.silent})
     };
     let report = json!({
         "configured": configured,
@@ -223,6 +223,7 @@ async fn status(composition: &Composition, env: &Env, output: OutputFormat) -> C
             out::note("No host uses this data directory, so no server is connected.");
         }
         states(&hosts, &configured).iter().for_each(out::line);
+        hosts.iter().filter(|host| host.silent.is_some()).for_each(|host| out::line(host.to_string()));
         print_omitted(&left_out);
         for login in &logins {
             let owner_suffix =

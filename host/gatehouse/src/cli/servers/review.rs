@@ -51,7 +51,7 @@ pub(super) async fn review(arguments: ReviewArgs, composition: &Composition) -> 
             effects::declare(composition, server, &arguments.effects).await?;
         }
         if !arguments.approve.is_empty() {
-            control::reload(&composition.config.state).await;
+            control::tell_hosts(&composition.config.state).await;
         }
     }
     let mut held = index.pending_changes().await?;
