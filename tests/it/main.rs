@@ -9,6 +9,7 @@ mod asking;
 mod audit;
 mod backup;
 mod cache;
+mod calls;
 mod client_matrix;
 mod clients;
 mod command_line;

@@ -114,6 +114,8 @@ pub struct CallContext {
     pub connecting_us: AtomicU64,
     /// Includes connecting. Zero only if the call never reached its source.
     pub(crate) in_source_us: AtomicU64,
+    /// Bytes of text in the reply of the source, before filters.
+    pub(crate) source_text_bytes: AtomicU64,
     pub(crate) call_tree: Arc<CallTree>,
     pub(crate) questions: QuestionCount,
     pub(crate) from_script: bool,
@@ -121,6 +123,9 @@ pub struct CallContext {
     held_until_done: Mutex<Vec<Box<dyn Any + Send>>>,
     pub(crate) pipeline: Arc<Pipeline>,
 }
+
+/// Characters of a client's name and version, as the client says them.
+const MAX_CLIENT_CHARS: usize = 128;
 
 impl CallContext {
     /// Creates a call without progress or cancellation; the caller sets the other fields.
@@ -170,6 +175,7 @@ impl CallContext {
             from_script: false,
             connecting_us: AtomicU64::new(0),
             in_source_us: AtomicU64::new(0),
+            source_text_bytes: AtomicU64::new(0),
             call_tree: Arc::default(),
             questions: QuestionCount::default(),
             forwarded: ForwardedCalls::default(),
@@ -210,6 +216,16 @@ impl CallContext {
 
     pub fn principal(&self) -> &Principal {
         &self.caller.principal
+    }
+
+    /// Returns the name and version of the client, as it said, or an empty text.
+    pub(crate) fn client_name(&self) -> String {
+        let origin = self.origin.as_deref().map(|origin| &origin.client).filter(|client| !client.is_empty());
+        let client = origin.cloned().unwrap_or_else(|| {
+            let profile = self.client.profile();
+            format!("{} {}", profile.name, profile.version)
+        });
+        crate::names::quoted(client.trim(), MAX_CLIENT_CHARS)
     }
 
     pub fn entry(&self) -> Result<&Arc<ToolEntry>, Fault> {

@@ -99,7 +99,10 @@ pub(crate) struct HostStores {
     pub(crate) servers: Arc<HostServers>,
     pub(crate) tools: Arc<ToolCatalogStore>,
     /// Call statistics. `None` if disabled.
+    /// `None` if calls are not recorded.
     pub(crate) ledger: Option<Arc<LedgerTables>>,
+    /// The calls that were recorded, also before the ledger was disabled.
+    pub(crate) recorded: Arc<LedgerTables>,
     logins: Arc<Logins>,
     /// The audit, and the use of quotas. Its first entry creates the file.
     pub(crate) audit: Arc<AuditTables>,
@@ -125,11 +128,6 @@ impl HostStores {
         // Servers may still write to the stores while they shut down, so close them first.
         self.servers.live.close().await;
         let (knowledge, documents) = (self.knowledge.close(), self.documents.close());
-        let ledger = async {
-            if let Some(ledger) = &self.ledger {
-                ledger.close().await;
-            }
-        };
         let (artifacts, kv, logins) = (self.artifacts.close(), self.kv.close(), self.logins.close());
         let audit = async {
             if let Err(fault) = self.quotas.save().await {
@@ -138,7 +136,17 @@ impl HostStores {
             self.audit.close().await;
         };
         let keys = self.keys.close();
-        tokio::join!(knowledge, documents, self.tools.close(), ledger, artifacts, kv, keys, logins, audit);
+        tokio::join!(
+            knowledge,
+            documents,
+            self.tools.close(),
+            self.recorded.close(),
+            artifacts,
+            kv,
+            keys,
+            logins,
+            audit
+        );
     }
 }
 
@@ -153,6 +161,7 @@ impl Composition {
         let config = Arc::new(config);
         let ConfiguredModels { llm, embedder, missing } = models(&config)?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let recorded = stores::ledger(&config, &clock);
         let embeds = Some(Arc::clone(&embedder));
         let tools =
             Arc::new(ToolCatalogStore::sqlite(config.state.join("tools.db"), Arc::clone(&clock), embeds));
@@ -171,7 +180,8 @@ impl Composition {
             keys: Arc::new(keys(&config)),
             servers: Arc::new(servers),
             tools,
-            ledger: stores::ledger(&config, &clock),
+            ledger: config.ledger.enabled.then(|| Arc::clone(&recorded)),
+            recorded,
             logins,
         };
         let authenticator = config.auth.as_ref().map(|auth| {

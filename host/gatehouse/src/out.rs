@@ -93,6 +93,12 @@ pub(crate) fn json(value: &impl Serialize) {
     line(escaped(&json.unwrap_or_else(|error| format!("{{\"error\": \"{error}\"}}"))));
 }
 
+/// Prints a value as one line of JSON.
+pub(crate) fn json_line(value: &impl Serialize) {
+    let json = serde_json::to_string(value);
+    line(escaped(&json.unwrap_or_else(|error| format!("{{\"error\": \"{error}\"}}"))));
+}
+
 /// Escapes terminal control characters in JSON, which does not change its value.
 fn escaped(json: &str) -> String {
     let mut text = String::with_capacity(json.len());

@@ -1,11 +1,13 @@
 //! The call ledger: a file that all hosts of a machine share, or tables of a PostgreSQL server.
 //!
 //! Recording queues a call. The first call starts a task that writes the queue in one transaction and ends when it is
-//! empty, so an idle host opens nothing. Every call is counted, but in a burst only the first [`MAX_ROWS`] get rows of
+//! empty, so an idle host opens nothing. Every call is counted, but in a burst only the first 1,000 get rows of
 //! their own, because a row costs more than many calls do. If writing fails, calls wait as long as there is room, and
 //! the log reports it once.
 
+mod calls;
 mod health;
+mod queue;
 mod read;
 pub(crate) mod schema;
 mod sums;
@@ -23,14 +25,17 @@ use gatehouse_core::{
     outcome::Fault,
     ports::{
         CallLedger, Clock,
-        ledger::{CallSample, MetricsFilter, RelatedTool, ToolMetrics},
+        ledger::{CallSample, MetricsFilter, RelatedTool, StoredCall, StoredCallFilter, ToolMetrics},
     },
     tool::ToolId,
 };
 use tokio::{sync::watch, time::timeout};
 
 pub use self::health::LedgerHealth;
-use self::{health::LossCounter, sums::CallSums};
+use self::{
+    health::LossCounter,
+    queue::{LedgerBatch, LedgerQueue},
+};
 #[cfg(feature = "postgres")]
 use crate::sql::postgres::{PostgresConfig, PostgresServer, ServerTables};
 use crate::{
@@ -46,9 +51,6 @@ const DAY_MS: i64 = 86_400_000;
 
 /// The turn of all writes: they add to the same totals.
 const CALLS: &[Turn<'static>] = &[Turn::Alone("ledger")];
-
-/// Maximum number of calls that one transaction writes as rows. Fewer suffice to find related tools.
-const MAX_ROWS: usize = 1_000;
 
 const GATHER_TIME: Duration = Duration::from_secs(1);
 
@@ -78,21 +80,6 @@ struct LedgerWriting {
     cleaned: Option<i64>,
     /// A batch of which it is unknown whether it was written.
     unconfirmed: Option<Batch<Arc<LedgerBatch>>>,
-}
-
-#[derive(Default)]
-struct LedgerQueue {
-    waiting: LedgerBatch,
-    /// Dropped calls that have not been reported yet.
-    dropped: u64,
-    /// True if a task will write the queue.
-    is_scheduled: bool,
-}
-
-#[derive(Default)]
-struct LedgerBatch {
-    sums: CallSums,
-    rows: Vec<CallSample>,
 }
 
 impl LedgerTables {
@@ -133,6 +120,31 @@ impl LedgerTables {
         self.inner.db.exists().await
     }
 
+    /// Deletes single calls after their retention, without creating the database.
+    pub async fn forget_old_calls(&self) -> Result<(), Fault> {
+        if self.exists().await? { self.inner.forget_calls().await } else { Ok(()) }
+    }
+
+    /// Returns the number of the last stored call, or 0, without creating the database.
+    pub async fn last_call(&self) -> Result<i64, Fault> {
+        let read =
+            async |db: Session<'_>| db.value("SELECT coalesce(max(number), 0) FROM ledger_call", &[]).await;
+        self.inner.db.read_existing(read).await
+    }
+
+    /// Returns the principals of the stored calls with their number of calls, without creating the database.
+    pub async fn principals(&self) -> Result<Vec<(String, u64)>, Fault> {
+        self.inner.db.read_existing(async |db: Session<'_>| calls::principals(db).await).await
+    }
+
+    /// Removes what names a principal from the stored calls, without creating the database. Returns their number.
+    pub async fn erase(&self, principal: &str) -> Result<u64, Fault> {
+        self.inner.write_detached().await?;
+        let principal = principal.to_owned();
+        let erase = async move |db: Session<'_>| calls::erase(db, &principal).await;
+        self.inner.db.write_existing(CALLS, erase).await
+    }
+
     /// Writes queued calls and closes the ledger permanently.
     pub async fn close(&self) {
         // If nothing was ever recorded, this does not create the file.
@@ -157,6 +169,13 @@ impl Inner {
         filter.days.map_or(0, |days| self.now() / DAY_MS - i64::from(days.max(1)) + 1)
     }
 
+    async fn forget_calls(&self) -> Result<(), Fault> {
+        let before = self.now() - self.retention_ms;
+        let forget = async move |db: Session<'_>| write::forget_calls(db, before).await;
+        while self.db.write(CALLS, forget).await? {}
+        Ok(())
+    }
+
     async fn write_all(&self) -> Result<(), Fault> {
         let mut writing = self.writing.lock().await;
         loop {
@@ -165,7 +184,7 @@ impl Inner {
                 Some(batch) => batch,
                 None => {
                     let unwritten = std::mem::take(&mut lock(&self.queue).waiting);
-                    if unwritten.sums.calls == 0 {
+                    if unwritten.is_empty() {
                         return Ok(());
                     }
                     Batch::new(Arc::new(unwritten))
@@ -183,7 +202,7 @@ impl Inner {
             match self.db.write_known(CALLS, write).await {
                 Ok(Commit::Done(())) => {}
                 Err(fault) if !is_repeated => {
-                    let lost = self.requeue(&batch.content, &fault);
+                    let lost = lock(&self.queue).requeue(&batch.content, &fault);
                     self.losses.record_write_failure(&fault, lost);
                     return Err(fault);
                 }
@@ -196,9 +215,7 @@ impl Inner {
             self.losses.record_write(std::mem::take(&mut lock(&self.queue).dropped));
             let today = self.now() / DAY_MS;
             if writing.cleaned != Some(today) {
-                let before = self.now() - self.retention_ms;
-                let forget = async move |db: Session<'_>| write::forget_calls(db, before).await;
-                while self.db.write(CALLS, forget).await? {}
+                self.forget_calls().await?;
                 writing.cleaned = Some(today);
             }
         }
@@ -210,39 +227,15 @@ impl Inner {
         run_detached(async move { inner.write_all().await }).await
     }
 
-    /// Puts unwritten calls back into the queue if a retry may succeed. Returns the number of lost calls.
-    fn requeue(&self, unwritten: &LedgerBatch, fault: &Fault) -> u64 {
-        let mut queue = lock(&self.queue);
-        if fault.retryable {
-            queue.dropped += queue.waiting.sums.merge_back(&unwritten.sums);
-            let room = MAX_ROWS.saturating_sub(queue.waiting.rows.len()).min(unwritten.rows.len());
-            let newest = &unwritten.rows[unwritten.rows.len() - room..];
-            queue.waiting.rows.splice(..0, newest.iter().cloned());
-        } else {
-            queue.dropped += unwritten.sums.calls;
-        }
-        std::mem::take(&mut queue.dropped)
-    }
-
     async fn gather_and_write(&self) {
         loop {
             tokio::time::sleep(GATHER_TIME).await;
             let written = self.write_all().await;
             let mut queue = lock(&self.queue);
-            if written.is_err() || queue.waiting.sums.calls == 0 {
+            if written.is_err() || queue.waiting.is_empty() {
                 queue.is_scheduled = false;
                 return;
             }
-        }
-    }
-}
-
-impl LedgerQueue {
-    fn add(&mut self, sample: CallSample) {
-        if !self.waiting.sums.add(&sample) {
-            self.dropped += 1;
-        } else if self.waiting.rows.len() < MAX_ROWS {
-            self.waiting.rows.push(sample);
         }
     }
 }
@@ -282,6 +275,13 @@ impl CallLedger for LedgerTables {
     async fn related(&self, tool: &ToolId, limit: usize) -> Result<Vec<RelatedTool>, Fault> {
         let tool = tool.clone();
         self.inner.db.read(async move |db: Session<'_>| read::related(db, &tool, limit).await).await
+    }
+
+    async fn calls(&self, filter: &StoredCallFilter) -> Result<Vec<StoredCall>, Fault> {
+        // As for metrics.
+        let _ignored = timeout(MAX_FLUSH_WAIT, self.inner.write_detached()).await;
+        let filter = filter.clone();
+        self.inner.db.read_existing(async move |db: Session<'_>| calls::calls(db, &filter).await).await
     }
 
     async fn flush(&self) -> Result<(), Fault> {

@@ -12,7 +12,7 @@ use self::home::ReaderHome;
 use super::{Fence, all_fences};
 
 /// Commands that are not run: the start of the command, and the reason.
-const NOT_RUN: [(&str, &str); 9] = [
+const NOT_RUN: [(&str, &str); 10] = [
     ("cargo xtask gates", "builds for minutes"),
     ("cargo install", "builds for minutes"),
     ("cargo xtask run #", "builds for minutes; packaging/tests serves with what it builds"),
@@ -20,6 +20,7 @@ const NOT_RUN: [(&str, &str); 9] = [
     ("cargo xtask bench", "measures for minutes"),
     ("gatehouse gates dev", "serves until it is stopped: languages/dev.rs"),
     ("gatehouse gates push", "needs a registry: registry.rs"),
+    ("gatehouse calls --follow", "prints until it is stopped: calls.rs"),
     ("gatehouse status --watch", "needs a terminal: watching.rs"),
     ("createuser --pwprompt", "asks for a password on a terminal; the next commands use the user"),
 ];

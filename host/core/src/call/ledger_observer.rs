@@ -1,5 +1,5 @@
-//! Recording of calls in the ledger. Calls that did not reach a source carry no information about the tool, and are
-//! skipped.
+//! Recording of calls in the ledger. Calls that did not reach a source carry no information about the tool, so they count
+//! in no statistics.
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -8,7 +8,10 @@ use sha2::{Digest as _, Sha256};
 use crate::{
     Principal,
     pipeline::{CallObserver, CallRecord},
-    ports::{CallLedger, Clock, ledger::CallSample},
+    ports::{
+        CallLedger, Clock,
+        ledger::{CallDetails, CallSample},
+    },
     quota_meter::estimated_tokens,
 };
 
@@ -31,15 +34,24 @@ impl CallObserver for LedgerObserver {
         let context = record.context;
         let in_source = context.in_source_us.load(Ordering::Relaxed);
         let Ok(entry) = context.entry() else { return };
-        if in_source == 0 {
-            return;
-        }
         // The store keys this hash before it saves it; otherwise names could be guessed from it.
         let caller = match context.principal() {
             Principal::Local => self.local,
             Principal::Named(name) => caller_number(&format!("named:{name}")),
         };
         let connecting_us = context.connecting_us.load(Ordering::Relaxed);
+        let details = CallDetails {
+            id: context.id.to_string(),
+            principal: context.principal().to_string(),
+            client: context.client_name(),
+            refused: in_source == 0,
+            rule: context.notes.rule().map(|rule| rule.to_string()),
+            approval: context.notes.approval().map(str::to_owned),
+            total_us: record.duration.as_micros() as u64,
+            waited_us: context.waited().as_micros() as u64,
+            tokens_before: estimated_tokens(context.source_text_bytes.load(Ordering::Relaxed) as usize),
+            trace: context.trace.ids().map(|(trace, _)| trace),
+        };
         self.ledger.record(CallSample {
             at: self.clock.now_ms(),
             tool: entry.id.clone(),
@@ -51,6 +63,7 @@ impl CallObserver for LedgerObserver {
             connecting_us,
             tokens_in: estimated_tokens(record.bytes_in),
             tokens_out: estimated_tokens(record.text_bytes_out),
+            details,
         });
     }
 }
@@ -120,7 +133,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn only_calls_that_reached_a_source_are_recorded() {
+    async fn calls_are_recorded_also_refused_ones_but_not_those_of_unknown_tools() {
         let replied = recorded(0, "x__search", json!({"q": "bread"})).await;
         assert_eq!(
             (replied.len(), replied[0].ending, &*replied[0].tool.name),
@@ -134,6 +147,7 @@ mod tests {
             (&None, Some("search {\"is_error\":true}"))
         );
         assert_eq!(refused[0].caller, replied[0].caller);
+        assert!(!replied[0].details.refused && replied[0].details.principal == "local");
         let unknown = recorded(0, "x__serach", json!({})).await;
         assert!(unknown.is_empty(), "{unknown:?}");
     }

@@ -168,20 +168,13 @@ impl PendingEntry<'_> {
     fn entry(&self, outcome: &'static str, bytes_out: usize) -> AuditEntry {
         let context = self.context;
         let origin = context.origin.as_deref();
-        let client = match origin.filter(|origin| !origin.client.is_empty()) {
-            Some(origin) => origin.client.clone(),
-            None => {
-                let profile = context.client.profile();
-                format!("{} {}", profile.name, profile.version)
-            }
-        };
         let (bytes_in, arguments) = self.arguments.unzip();
         let took = context.started.elapsed().saturating_sub(context.waited());
         AuditEntry {
             kind: AuditKind::Call,
             principal: context.principal().clone(),
             credential: Arc::clone(&context.caller.credential),
-            client: names::quoted(client.trim(), MAX_NAME_CHARS),
+            client: context.client_name(),
             address: origin.and_then(|origin| origin.address),
             preset: Some(Arc::clone(&context.catalog.preset)),
             tool: Some(names::quoted(&context.name, MAX_NAME_CHARS)),

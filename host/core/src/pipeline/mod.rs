@@ -90,7 +90,11 @@ impl Next<'_> {
         let entry = context.entry()?;
         entry.apply_fixed_arguments(&mut call.arguments);
         let _in_source = SourceTimer { context: &context, since: Instant::now(), waited: context.waited() };
-        entry.source.call(call, entry).await
+        let outcome = entry.source.call(call, entry).await;
+        if let Ok(reply) = &outcome {
+            context.source_text_bytes.store(reply.text_bytes() as u64, Ordering::Relaxed);
+        }
+        outcome
     }
 }
 

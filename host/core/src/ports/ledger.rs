@@ -1,4 +1,5 @@
-//! The ledger: permanent call statistics of the whole machine. It stores neither arguments nor replies.
+//! The ledger: single calls for some time, and permanent statistics of the whole machine. It stores neither arguments nor
+//! replies.
 
 use std::sync::Arc;
 
@@ -19,12 +20,77 @@ pub struct CallSample {
     pub ending: SampleEnding,
     /// The error text of a failed call: one line, bounded, without secrets.
     pub error: Option<Arc<str>>,
-    /// Microseconds, without connection time.
+    /// Microseconds in the tool, without connection time.
     pub took_us: u64,
     /// Microseconds spent connecting.
     pub connecting_us: u64,
     pub tokens_in: u64,
     pub tokens_out: u64,
+    pub details: CallDetails,
+}
+
+/// Properties of a call that statistics do not need, which are stored as long as single calls are.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallDetails {
+    /// UUID version 7.
+    pub id: String,
+    pub principal: String,
+    /// Name and version of the client, or empty.
+    pub client: String,
+    /// True if the call was refused before its tool ran. It counts in no statistics.
+    pub refused: bool,
+    /// The access rule or quota that decided.
+    pub rule: Option<String>,
+    /// How the user answered, if the call needed approval.
+    pub approval: Option<String>,
+    /// Microseconds from the request to the reply, without those that the call waited for its user.
+    pub total_us: u64,
+    pub waited_us: u64,
+    /// Tokens of the reply before it was shortened.
+    pub tokens_before: u64,
+    /// Id of the trace, if it is sampled.
+    pub trace: Option<String>,
+}
+
+/// A call as it was stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredCall {
+    /// Increases with each stored call.
+    pub number: i64,
+    /// End of the call, in milliseconds since 1970-01-01T00:00:00Z.
+    pub at: u64,
+    pub source: SourceId,
+    pub tool: String,
+    pub preset: String,
+    /// `ok`, `error` or the kind of a fault.
+    pub outcome: String,
+    pub error: Option<String>,
+    pub took_us: u64,
+    pub connecting_us: u64,
+    pub tokens_in: u64,
+    pub tokens_out: u64,
+    #[serde(flatten)]
+    pub details: CallDetails,
+}
+
+/// Filter for stored calls. Empty matches all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StoredCallFilter {
+    /// A call, by its id.
+    pub id: Option<String>,
+    pub principal: Option<String>,
+    /// Name of a gate or server.
+    pub source: Option<String>,
+    /// The source's own names of tools; `*` matches anything.
+    pub tool: Option<String>,
+    /// `ok`, `error`, the kind of a fault, or `failed` for all but `ok`.
+    pub outcome: Option<String>,
+    /// In milliseconds since 1970-01-01T00:00:00Z.
+    pub since: u64,
+    /// Only calls with a higher number.
+    pub after: i64,
+    /// Maximum number of calls, of which the last are returned.
+    pub limit: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,8 +111,14 @@ impl SampleEnding {
         }
     }
 
+    /// Returns the words for logs, the audit and the details.
+    pub fn words() -> impl Iterator<Item = &'static str> {
+        let faults = FaultKind::ALL.into_iter().map(Self::Fault);
+        [Self::Replied, Self::ToolError].into_iter().chain(faults).map(Self::as_str)
+    }
+
     /// Returns the word for logs and the audit.
-    pub(crate) const fn as_str(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Replied => "ok",
             Self::ToolError => "error",
@@ -152,6 +224,11 @@ pub trait CallLedger: Send + Sync {
     ///
     /// Sorted by significance. Empty if there is too little data.
     async fn related(&self, tool: &ToolId, limit: usize) -> Result<Vec<RelatedTool>, Fault>;
+
+    /// Returns stored calls, oldest first. In a burst, only some calls of each second are stored.
+    async fn calls(&self, _filter: &StoredCallFilter) -> Result<Vec<StoredCall>, Fault> {
+        Ok(Vec::new())
+    }
 
     /// Waits until all earlier samples are on disk.
     async fn flush(&self) -> Result<(), Fault>;

@@ -126,7 +126,7 @@ async fn verify(composition: &Composition, contains: Option<&str>, json: bool) -
 }
 
 /// Parses `30min`, `12h` or `7d` to milliseconds.
-fn time_span(text: &str) -> Result<u64, PlainError> {
+pub(super) fn time_span(text: &str) -> Result<u64, PlainError> {
     let units = [("min", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
     let read = units
         .into_iter()

@@ -6,6 +6,7 @@ mod audit;
 mod backup;
 mod cache;
 mod call;
+mod calls;
 mod completions;
 mod docs;
 mod doctor;
@@ -113,6 +114,8 @@ enum Command {
     /// Find, read and call the tools of MCP servers; show metrics of all tools
     #[command(subcommand)]
     Tools(tools::Command),
+    /// Show single calls, or one with its times
+    Calls(calls::Arguments),
     /// Create, list, rotate and revoke the API keys of callers over HTTP
     #[command(subcommand)]
     Keys(keys::Command),
@@ -231,6 +234,7 @@ pub(crate) async fn run(cli: Cli, env: &Env) -> CommandResult {
         Command::Docs(command) => docs::run(command, global, env).await,
         Command::Servers(command) => servers::run(command, global, env).await,
         Command::Tools(command) => tools::run(command, global, env).await,
+        Command::Calls(arguments) => calls::run(&arguments, global, env).await,
         Command::Keys(command) => keys::run(command, global, env).await,
         Command::Audit(command) => audit::run(command, global, env).await,
         Command::Principals(command) => principals::run(command, global, env).await,

@@ -43,7 +43,7 @@ pub(super) async fn run(command: Command, global: &GlobalArgs, env: &Env) -> Com
             output.print(&principals, || match principals.as_slice() {
                 [] => out::line("No principal has stored or changed anything yet."),
                 principals => {
-                    let header = ["NAME", "ARTIFACTS", "BYTES", "KV BYTES", "AUDIT", "LAST"];
+                    let header = ["NAME", "ARTIFACTS", "BYTES", "KV BYTES", "CALLS", "AUDIT", "LAST"];
                     out::table(&with_header(header, principals.iter().map(row)));
                 }
             });
@@ -63,8 +63,9 @@ fn row(principal: &PrincipalData) -> Vec<String> {
     let past = |last: i64| ago(SystemClock.now_ms().saturating_sub(last.unsigned_abs()));
     let last = audit.and_then(|audit| audit.last).map_or("-".to_owned(), past);
     let entries = audit.map_or(0, |audit| audit.entries);
-    let numbers = [principal.artifacts, principal.artifact_bytes, principal.kv_bytes, entries]
-        .map(|number| number.to_string());
+    let numbers =
+        [principal.artifacts, principal.artifact_bytes, principal.kv_bytes, principal.calls, entries]
+            .map(|number| number.to_string());
     [principal.name.clone()].into_iter().chain(numbers).chain([last]).collect()
 }
 
@@ -83,6 +84,7 @@ fn print(principal: &PrincipalData) {
     out::line(&principal.name);
     out::line(format!("artifacts: {}, {} bytes", principal.artifacts, principal.artifact_bytes));
     out::line(format!("kv: {} bytes", principal.kv_bytes));
+    out::line(format!("calls: {} in the ledger", principal.calls));
     if !principal.logins.is_empty() {
         out::line(format!("logins: {}", principal.logins.join(", ")));
     }
@@ -99,13 +101,14 @@ async fn erase(composition: &Composition, name: &str, yes: bool, json: bool) -> 
     let principal = find(composition, name).await?;
     if !json {
         out::line(format!(
-            "{}: {} artifacts with {} bytes, {} bytes of kv and {} logins to servers will be deleted, and the audit will \
-             no longer name it. Disable its key or account first if it should not come back.",
+            "{}: {} artifacts with {} bytes, {} bytes of kv and {} logins to servers will be deleted, {} calls in the \
+             ledger and the audit will no longer name it. Disable its key or account first if it should not come back.",
             principal.name,
             principal.artifacts,
             principal.artifact_bytes,
             principal.kv_bytes,
-            principal.logins.len()
+            principal.logins.len(),
+            principal.calls
         ));
     }
     if !confirm(yes, json, "Erase it? [y/N] ").await? {
@@ -115,8 +118,8 @@ async fn erase(composition: &Composition, name: &str, yes: bool, json: bool) -> 
     OutputFormat { json }.print(&json!({"name": name, "erased": erased}), || {
         let key = if erased.audit_key { " and its key in the audit" } else { "" };
         out::line(format!(
-            "erased {} artifacts, {} values of kv, {} logins, its use of quotas{key}",
-            erased.artifacts, erased.kv_entries, erased.logins
+            "erased {} artifacts, {} values of kv, {} logins, its name in {} calls, its use of quotas{key}",
+            erased.artifacts, erased.kv_entries, erased.logins, erased.calls
         ));
     });
     Ok(())

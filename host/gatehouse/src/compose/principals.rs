@@ -21,6 +21,8 @@ pub(crate) struct PrincipalData {
     /// Servers to which it has a login of its own.
     pub(crate) logins: Vec<String>,
     pub(crate) quotas: Vec<QuotaUse>,
+    /// Single calls in the ledger.
+    pub(crate) calls: u64,
     /// Entries in the audit. `None` without any.
     pub(crate) audit: Option<KnownPrincipal>,
 }
@@ -32,6 +34,8 @@ pub(crate) struct ErasedData {
     pub(crate) kv_entries: u64,
     /// Logins to servers, revoked where the authorization server supports that.
     pub(crate) logins: u64,
+    /// Calls in the ledger that no longer name it.
+    pub(crate) calls: u64,
     /// True if the audit can no longer name the principal.
     pub(crate) audit_key: bool,
 }
@@ -65,6 +69,10 @@ impl Composition {
             audit_by_name.entry(owner.as_str().to_owned()).or_default();
             logins.entry(owner.as_str().to_owned()).or_default().push(id.server().to_owned());
         }
+        let mut calls: BTreeMap<String, u64> = stores.recorded.principals().await?.into_iter().collect();
+        for name in calls.keys().filter(|name| **name != *Principal::Local.as_str()) {
+            audit_by_name.entry(name.clone()).or_default();
+        }
         let mut principals = Vec::new();
         for (name, audit) in audit_by_name {
             let (count, artifact_bytes) = artifacts.holding(&principal_named(&name)).await?;
@@ -74,6 +82,7 @@ impl Composition {
                 kv_bytes: stores.kv.owner_bytes(&name).await?,
                 logins: logins.remove(&name).unwrap_or_default(),
                 quotas: quotas.remove(&name).unwrap_or_default(),
+                calls: calls.remove(&name).unwrap_or_default(),
                 name,
                 audit,
             });
@@ -101,10 +110,12 @@ impl Composition {
             self.stores.logins.log_out(&id).await?;
             logins += 1;
         }
+        let calls = self.stores.recorded.erase(name).await?;
         let audit = &self.stores.audit;
-        let details =
-            format!("erased a principal: {artifacts} artifacts, {kv_entries} values of kv, {logins} logins");
+        let details = format!(
+            "erased a principal: {artifacts} artifacts, {kv_entries} values of kv, {logins} logins, {calls} calls"
+        );
         let audit_key = (self.stores.audits || audit.exists().await?) && audit.erase(name, &details).await?;
-        Ok(ErasedData { artifacts, kv_entries, logins, audit_key })
+        Ok(ErasedData { artifacts, kv_entries, logins, calls, audit_key })
     }
 }

@@ -100,11 +100,10 @@ pub(super) fn artifacts(config: &Config, embedder: &Arc<dyn Embedder>) -> Result
     Ok(store)
 }
 
-/// Creates the ledger, which opens its database on first use. `None` if it is disabled.
-pub(super) fn ledger(config: &Config, clock: &Arc<dyn Clock>) -> Option<Arc<LedgerTables>> {
+/// Creates the ledger, which opens its database on first use.
+pub(super) fn ledger(config: &Config, clock: &Arc<dyn Clock>) -> Arc<LedgerTables> {
     let path = config.state.join("ledger.db");
-    let retention_days = config.ledger.enabled.then_some(config.ledger.retention_days)?;
-    Some(Arc::new(LedgerTables::sqlite(path, retention_days, Arc::clone(clock))))
+    Arc::new(LedgerTables::sqlite(path, config.ledger.retention_days, Arc::clone(clock)))
 }
 
 /// Creates the audit, and the meter of quotas, which stores its counts in the same database.
@@ -180,9 +179,13 @@ impl HostStores {
         }
     }
 
-    /// Deletes expired artifacts every few minutes while the future is polled.
+    /// Deletes expired artifacts every few minutes while the future is polled, and once old calls, which an idle ledger
+    /// would keep.
     pub(crate) async fn sweep(self) {
         tokio::time::sleep(FIRST_SWEEP).await;
+        if let Err(fault) = self.recorded.forget_old_calls().await {
+            tracing::warn!("cannot delete old calls: {}", fault.in_one_line());
+        }
         // Callers that need artifacts report configuration errors.
         let Ok(store) = self.artifacts.get() else { return };
         let _sweeper = store.start_sweeping(SWEEP_INTERVAL);

@@ -36,7 +36,7 @@ pub(super) fn tools_where(filter: &MetricsFilter, from: usize) -> (String, Vec<S
     (condition, values)
 }
 
-fn source_id(kind: &str, name: &str) -> SourceId {
+pub(super) fn source_id(kind: &str, name: &str) -> SourceId {
     let name: Arc<str> = name.into();
     if kind == "gate" { SourceId::Gate(name) } else { SourceId::Server(name) }
 }
@@ -128,7 +128,7 @@ fn last_error(row: &SqlRow<'_>) -> Result<Option<String>> {
     }
 }
 
-fn count(row: &SqlRow<'_>, column: usize) -> Result<u64> {
+pub(super) fn count(row: &SqlRow<'_>, column: usize) -> Result<u64> {
     row.get::<i64>(column).map(i64::unsigned_abs)
 }
 
@@ -171,7 +171,7 @@ pub(super) async fn related(db: Session<'_>, tool: &ToolId, limit: usize) -> Res
 /// The calls of the same caller after a call of `mine`.
 const FOLLOWING: &str = "SELECT number, tool FROM (
         SELECT number, at, tool FROM ledger_call @sqlite(INDEXED BY ledger_call_caller)
-        WHERE caller = mine.caller AND (at, number) > (mine.at, mine.number) AND at <= mine.at + ?3
+        WHERE refused = 0 AND caller = mine.caller AND (at, number) > (mine.at, mine.number) AND at <= mine.at + ?3
         ORDER BY at, number LIMIT ?7) AS later
      WHERE tool IN (SELECT tool FROM alike) ORDER BY at, number LIMIT ?4";
 
@@ -189,7 +189,7 @@ async fn called_next(db: Session<'_>, tool: i64) -> Result<Vec<RelatedTool>> {
         "WITH alike AS MATERIALIZED (
             SELECT number AS tool FROM ledger_tool WHERE kind = (SELECT kind FROM ledger_tool WHERE number = ?1)
          ), mine AS MATERIALIZED (
-            SELECT number, at, caller FROM ledger_call WHERE tool = ?1 ORDER BY at DESC LIMIT ?2
+            SELECT number, at, caller FROM ledger_call WHERE tool = ?1 AND refused = 0 ORDER BY at DESC LIMIT ?2
          ), next AS MATERIALIZED (
             SELECT mine.number AS first, c.tool AS tool FROM mine JOIN {following}
          ), seen AS (

@@ -19,10 +19,11 @@ pub(crate) const PART: SchemaPart = SchemaPart {
     ..SchemaPart::new("ledger", 7, SCHEMA)
 };
 
-pub(crate) const SCHEMA: Steps = &[SchemaStep {
-    // 1: individual calls temporarily, daily totals permanently. Times are in Unix milliseconds, days in UTC days since
-    // 1970. `ending` is a code of `ledger/write.rs`; `last_failed` is time * 16 + ending, 0 if no call failed.
-    both: "
+pub(crate) const SCHEMA: Steps = &[
+    SchemaStep {
+        // 1: individual calls temporarily, daily totals permanently. Times are in Unix milliseconds, days in UTC days since
+        // 1970. `ending` is a code of `ledger/write.rs`; `last_failed` is time * 16 + ending, 0 if no call failed.
+        both: "
     CREATE TABLE ledger_tool (
         number INTEGER PRIMARY KEY AUTOINCREMENT,
         kind   TEXT NOT NULL,
@@ -87,8 +88,8 @@ pub(crate) const SCHEMA: Steps = &[SchemaStep {
         text TEXT NOT NULL
     ) STRICT;
 ",
-    sqlite: "",
-    postgres: "
+        sqlite: "",
+        postgres: "
     -- Ids of written batches, by which one whose end was unknown is not written again.
     CREATE TABLE ledger_batch (id text PRIMARY KEY, day bigint NOT NULL);
 
@@ -96,4 +97,27 @@ pub(crate) const SCHEMA: Steps = &[SchemaStep {
     CREATE TABLE ledger_key (key text NOT NULL);
     INSERT INTO ledger_key VALUES (replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''));
 ",
-}];
+    },
+    SchemaStep {
+        // 2: details of single calls. A refused call is in no index that statistics use.
+        both: "
+    ALTER TABLE ledger_call ADD COLUMN id TEXT NOT NULL DEFAULT '';
+    ALTER TABLE ledger_call ADD COLUMN principal TEXT NOT NULL DEFAULT '';
+    ALTER TABLE ledger_call ADD COLUMN client TEXT NOT NULL DEFAULT '';
+    ALTER TABLE ledger_call ADD COLUMN refused INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE ledger_call ADD COLUMN rule TEXT;
+    ALTER TABLE ledger_call ADD COLUMN approval TEXT;
+    ALTER TABLE ledger_call ADD COLUMN total_us INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE ledger_call ADD COLUMN waited_us INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE ledger_call ADD COLUMN tokens_before INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE ledger_call ADD COLUMN trace TEXT;
+    ALTER TABLE ledger_call ADD COLUMN error TEXT;
+    DROP INDEX ledger_call_tool;
+    DROP INDEX ledger_call_caller;
+    CREATE INDEX ledger_call_tool ON ledger_call (tool, at, caller) WHERE refused = 0;
+    CREATE INDEX ledger_call_caller ON ledger_call (caller, at, tool) WHERE refused = 0;
+",
+        sqlite: "",
+        postgres: "",
+    },
+];

@@ -61,8 +61,11 @@ impl CallSums {
         Some(self.days.entry(key).or_default())
     }
 
-    /// Adds a call. Returns false if there is no room.
+    /// Adds a call, unless it was refused. Returns false if there is no room.
     pub(super) fn add(&mut self, sample: &CallSample) -> bool {
+        if sample.details.refused {
+            return true;
+        }
         let at = bounded(sample.at);
         let Some(day) = self.day(&sample.tool, at / DAY_MS) else { return false };
         let (ending, took) = (ending_code(sample.ending), bounded(sample.took_us));

@@ -1,12 +1,15 @@
 //! Writes and deletes calls. One transaction adds a call to its day and inserts its row, so a crash can neither lose
 //! nor double a count.
 
-use std::{collections::HashMap, path::Path};
+use std::{
+    collections::{HashMap, HashSet},
+    path::Path,
+};
 
 use gatehouse_core::{
     FaultKind,
     hash::{hex, sha256_hex},
-    ports::ledger::{CallSample, MetricsFilter, SampleEnding},
+    ports::ledger::{CallDetails, CallSample, MetricsFilter, SampleEnding},
     tool::ToolId,
 };
 use gatehouse_files::{Durability, write_private};
@@ -55,6 +58,14 @@ pub(super) fn ending_name(number: i64) -> Option<&'static str> {
     }
 }
 
+/// Returns the codes of an outcome: `ok`, `error`, the kind of a fault, or `failed` for all but `ok`. Empty for another
+/// word.
+pub(super) fn ending_codes(outcome: &str) -> Vec<i64> {
+    let all = 0..2 + FAULTS.len() as i64;
+    let name = |code: i64| if code == 1 { "error" } else { ending_name(code).unwrap_or("ok") };
+    all.filter(|code| name(*code) == outcome || outcome == "failed" && *code > 0).collect()
+}
+
 /// Returns the key that pseudonymizes callers. A file that is missing is created, in a write transaction, so that only
 /// one process creates it.
 pub(super) async fn caller_key(db: Session<'_>, file: Option<&Path>) -> Result<String> {
@@ -93,12 +104,18 @@ const INTO_FAILURES: &str = "INSERT INTO ledger_failure (tool, at, text) VALUES 
      ON CONFLICT (tool) DO UPDATE SET at = excluded.at, text = excluded.text WHERE excluded.at >= ledger_failure.at";
 
 const INTO_CALLS: &str =
-    "INSERT INTO ledger_call (at, tool, caller, preset, ending, took_us, connecting_us, tokens_in, tokens_out)
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+    "INSERT INTO ledger_call (at, tool, caller, preset, ending, took_us, connecting_us, tokens_in, tokens_out,
+        id, principal, client, refused, rule, approval, total_us, waited_us, tokens_before, trace, error)
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)";
 
 /// Writes totals and rows. Callers are hashed with `key`, so they cannot be guessed without it.
-pub(super) async fn insert(db: Session<'_>, sums: &CallSums, rows: &[CallSample], key: &str) -> Result<()> {
-    let tools = tool_numbers(db, sums).await?;
+pub(super) async fn insert<'s>(
+    db: Session<'_>,
+    sums: &'s CallSums,
+    rows: &'s [CallSample],
+    key: &str,
+) -> Result<()> {
+    let tools = tool_numbers(db, sums, rows).await?;
     let mut callers = HashMap::new();
     let mut caller_key = |number: u64| *callers.entry(number).or_insert_with(|| caller(key, number));
     let integers = |numbers: &[i64]| numbers.iter().copied().map(SqlValue::Integer).collect::<Vec<_>>();
@@ -127,6 +144,14 @@ pub(super) async fn insert(db: Session<'_>, sums: &CallSums, rows: &[CallSample]
         let CallSample { ending, took_us, connecting_us, tokens_in, tokens_out, .. } = sample;
         row.push(SqlValue::Integer(ending_code(*ending)));
         row.extend(integers(&[took_us, connecting_us, tokens_in, tokens_out].map(|value| bounded(*value))));
+        let details = &sample.details;
+        row.extend([&details.id, &details.principal, &details.client].map(|text| SqlValue::Text(text)));
+        row.push(SqlValue::Integer(details.refused.into()));
+        let text = |text: Option<&'s str>| text.map_or(SqlValue::Null, SqlValue::Text);
+        row.extend([text(details.rule.as_deref()), text(details.approval.as_deref())]);
+        let CallDetails { total_us, waited_us, tokens_before, .. } = details;
+        row.extend(integers(&[total_us, waited_us, tokens_before].map(|value| bounded(*value))));
+        row.extend([text(details.trace.as_deref()), text(sample.error.as_deref())]);
         calls.push(row);
     }
     for (sql, rows) in [
@@ -142,9 +167,15 @@ pub(super) async fn insert(db: Session<'_>, sums: &CallSums, rows: &[CallSample]
     Ok(())
 }
 
-/// Returns the numbers of the tools with totals, which are stored if they are new.
-async fn tool_numbers<'a>(db: Session<'_>, sums: &'a CallSums) -> Result<HashMap<&'a ToolId, i64>> {
-    let ids: Vec<&ToolId> = sums.days.keys().map(|(id, _)| id).collect();
+/// Returns the numbers of the tools, which are stored if they are new.
+async fn tool_numbers<'a>(
+    db: Session<'_>,
+    sums: &'a CallSums,
+    rows: &'a [CallSample],
+) -> Result<HashMap<&'a ToolId, i64>> {
+    let with_totals: HashSet<&ToolId> = sums.days.keys().map(|(id, _)| id).collect();
+    let refused = rows.iter().filter(|row| row.details.refused).map(|row| &row.tool);
+    let ids: Vec<&ToolId> = with_totals.into_iter().chain(refused.collect::<HashSet<_>>()).collect();
     let given = ids.iter().enumerate().map(|(place, ToolId { source, name })| {
         json!([source.kind(), storable(source.name()), storable(name), place])
     });

@@ -1,6 +1,7 @@
 //! Behaviors that every ledger must have, like [`behaviours`](crate::behaviours) for the knowledge graph: calls are
 //! neither lost nor counted twice.
 
+pub(crate) mod calls;
 pub(crate) mod related;
 pub(crate) mod totals;
 
@@ -10,7 +11,7 @@ use gatehouse_core::{
     SourceId, ToolId,
     ports::{
         CallLedger as _, Clock as _,
-        ledger::{CallSample, MetricsFilter, SampleEnding, ToolMetrics},
+        ledger::{CallDetails, CallSample, MetricsFilter, SampleEnding, ToolMetrics},
     },
 };
 use gatehouse_stores::LedgerTables;
@@ -23,6 +24,11 @@ use crate::{
 macro_rules! ledger_behaviours {
     ($fixture:ty) => {
         $crate::behaviours::tests! { $fixture, ledger_behaviours;
+            calls {
+                calls_are_listed_as_they_were_with_every_filter,
+                a_refused_call_is_listed_and_counts_nowhere,
+                an_erasure_removes_whom_a_call_was_of,
+            }
             totals {
                 recorded_calls_add_up_and_survive_a_restart,
                 the_last_failure_keeps_its_text_for_a_week_and_its_kind_permanently,
@@ -80,6 +86,7 @@ pub(crate) fn call(at: u64, tool: &str, ending: SampleEnding) -> CallSample {
         connecting_us: 5_000,
         tokens_in: 3,
         tokens_out: 40,
+        details: CallDetails::default(),
     }
 }
 

@@ -118,7 +118,7 @@ fn try_open(path: &Path, steps: Steps, profile: DatabaseProfile) -> Result<Conne
         let _set: i64 =
             connection.pragma_update_and_check(None, "secure_delete", "fast", |row| row.get(0))?;
     }
-    if profile == DatabaseProfile::Erasable {
+    if matches!(profile, DatabaseProfile::Erasable | DatabaseProfile::Counters) {
         let _set: i64 = connection.pragma_update_and_check(None, "secure_delete", "on", |row| row.get(0))?;
     }
     connection.pragma_update(None, "foreign_keys", true)?;

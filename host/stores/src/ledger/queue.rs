@@ -1,0 +1,65 @@
+//! Calls that wait to be written.
+
+use gatehouse_core::{outcome::Fault, ports::ledger::CallSample};
+
+use super::sums::CallSums;
+
+/// Maximum number of calls that one transaction writes as rows. Fewer suffice to find related tools.
+const MAX_ROWS: usize = 1_000;
+
+/// Maximum number of refused calls among them. Any caller can cause many, and nothing else limits them.
+const MAX_REFUSED: usize = 5;
+
+#[derive(Default)]
+pub(super) struct LedgerQueue {
+    pub(super) waiting: LedgerBatch,
+    /// Dropped calls that have not been reported yet.
+    pub(super) dropped: u64,
+    /// True if a task will write the queue.
+    pub(super) is_scheduled: bool,
+}
+
+#[derive(Default)]
+pub(super) struct LedgerBatch {
+    pub(super) sums: CallSums,
+    pub(super) rows: Vec<CallSample>,
+    /// Number of refused calls, also of those without a row.
+    refused: usize,
+}
+
+impl LedgerBatch {
+    /// Returns true without calls. Refused ones have no totals.
+    pub(super) fn is_empty(&self) -> bool {
+        self.sums.calls == 0 && self.rows.is_empty()
+    }
+}
+
+impl LedgerQueue {
+    pub(super) fn add(&mut self, sample: CallSample) {
+        if sample.details.refused {
+            self.waiting.refused += 1;
+            if self.waiting.refused > MAX_REFUSED {
+                return;
+            }
+        }
+        if !self.waiting.sums.add(&sample) {
+            self.dropped += 1;
+        } else if self.waiting.rows.len() < MAX_ROWS {
+            self.waiting.rows.push(sample);
+        }
+    }
+
+    /// Puts unwritten calls back into the queue if a retry may succeed. Returns the number of lost calls.
+    pub(super) fn requeue(&mut self, unwritten: &LedgerBatch, fault: &Fault) -> u64 {
+        if fault.retryable {
+            self.dropped += self.waiting.sums.merge_back(&unwritten.sums);
+            let room = MAX_ROWS.saturating_sub(self.waiting.rows.len()).min(unwritten.rows.len());
+            let newest = &unwritten.rows[unwritten.rows.len() - room..];
+            self.waiting.rows.splice(..0, newest.iter().cloned());
+            self.waiting.refused += unwritten.refused;
+        } else {
+            self.dropped += unwritten.sums.calls;
+        }
+        std::mem::take(&mut self.dropped)
+    }
+}
