@@ -32,6 +32,7 @@ fn a_host_that_hangs_is_reported_and_one_that_was_killed_is_gone() {
     let text = place.run(&["status"]).stdout();
     assert!(text.contains(&format!("process {}: does not answer on ", client.pid())), "{text}");
     // A restore must not replace files that this host has open.
+    assert_eq!(place.run(&["keys", "create", "ann"]).code(), 0);
     assert_eq!(place.run(&["backup", "state.gatehouse"]).code(), 0);
     let refused = place.run(&["restore", "state.gatehouse", "--force"]);
     assert!(refused.code() != 0 && refused.stderr().contains(&format!("process {}", client.pid())));

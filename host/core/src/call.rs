@@ -124,9 +124,6 @@ pub struct CallContext {
     pub(crate) pipeline: Arc<Pipeline>,
 }
 
-/// Characters of a client's name and version, as the client says them.
-const MAX_CLIENT_CHARS: usize = 128;
-
 impl CallContext {
     /// Creates a call without progress or cancellation; the caller sets the other fields.
     pub fn new(pipeline: &Arc<Pipeline>, catalog: Arc<Catalog>, name: impl Into<String>) -> Self {
@@ -197,10 +194,8 @@ impl CallContext {
         Self { limit, max_limit, ..Self::from_entry(pipeline, catalog, method, Err(no_tool)) }
     }
 
-    /// Returns the context in which a filter processes this call's reply.
-    ///
-    /// It cannot call tools, and ignores this client's cancellation, because other calls may wait for the same short
-    /// form. `meta` comes from the host.
+    /// Returns the context in which a filter processes this call's reply. It cannot call tools, and ignores this client's
+    /// cancellation, because other calls may wait for the same short form. `meta` comes from the host.
     pub(crate) fn for_filter(&self, meta: Option<Arc<Map<String, Value>>>) -> Self {
         let no_tool = Fault::denied("a filter cannot call tools");
         Self {
@@ -216,16 +211,6 @@ impl CallContext {
 
     pub fn principal(&self) -> &Principal {
         &self.caller.principal
-    }
-
-    /// Returns the name and version of the client, as it said, or an empty text.
-    pub(crate) fn client_name(&self) -> String {
-        let origin = self.origin.as_deref().map(|origin| &origin.client).filter(|client| !client.is_empty());
-        let client = origin.cloned().unwrap_or_else(|| {
-            let profile = self.client.profile();
-            format!("{} {}", profile.name, profile.version)
-        });
-        crate::names::quoted(client.trim(), MAX_CLIENT_CHARS)
     }
 
     pub fn entry(&self) -> Result<&Arc<ToolEntry>, Fault> {

@@ -12,7 +12,7 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 
-use crate::{Effect, quota_meter::estimated_tokens};
+use crate::{CallContext, Effect, names, quota_meter::estimated_tokens};
 
 /// Identity of a caller. It owns artifacts, sessions, keys of `kv`, approvals and paused calls.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -95,6 +95,21 @@ impl Caller {
     /// Whether the credential opens a preset.
     pub fn opens_preset(&self, preset: &str) -> bool {
         self.presets.as_ref().is_none_or(|presets| presets.iter().any(|name| **name == *preset))
+    }
+}
+
+/// Characters of a client's name and version, as the client says them.
+const MAX_CLIENT_CHARS: usize = 128;
+
+impl CallContext {
+    /// Returns the name and version of the client, as it said, or an empty text.
+    pub(crate) fn client_name(&self) -> String {
+        let origin = self.origin.as_deref().map(|origin| &origin.client).filter(|client| !client.is_empty());
+        let client = origin.cloned().unwrap_or_else(|| {
+            let profile = self.client.profile();
+            format!("{} {}", profile.name, profile.version)
+        });
+        names::quoted(client.trim(), MAX_CLIENT_CHARS)
     }
 }
 
