@@ -98,8 +98,7 @@ pub(crate) struct HostStores {
     keys: Arc<KeyTables>,
     pub(crate) servers: Arc<HostServers>,
     pub(crate) tools: Arc<ToolCatalogStore>,
-    /// Call statistics. `None` if disabled.
-    /// `None` if calls are not recorded.
+    /// The ledger. `None` if calls are not recorded.
     pub(crate) ledger: Option<Arc<LedgerTables>>,
     /// The calls that were recorded, also before the ledger was disabled.
     pub(crate) recorded: Arc<LedgerTables>,

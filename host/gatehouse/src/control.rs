@@ -194,7 +194,8 @@ impl ControlledHost {
         timeout(IO_TIMEOUT, from.read_line(&mut line)).await??;
         let mut reply = match serde_json::from_str(&line) {
             Ok(request) => self.reply(request).await,
-            Err(error) => serde_json::json!({"error": format!("invalid request: {error}")}),
+            // A command of another version asks for something else.
+            Err(error) => self.describe(Some(format!("does not know the request of this command: {error}"))),
         }
         .to_string();
         reply.push('\n');
@@ -210,7 +211,7 @@ impl ControlledHost {
                 Err(_) => Some(format!("has not read its files within {} s", RELOAD_TIMEOUT.as_secs())),
             },
         };
-        serde_json::json!(RunningHost { silent, ..self.describe() })
+        self.describe(silent)
     }
 
     /// Makes the reloader read the files. Returns false if it has ended.
@@ -219,15 +220,15 @@ impl ControlledHost {
         self.reloads.send(done).await.is_ok() && read.await.is_ok()
     }
 
-    fn describe(&self) -> RunningHost {
-        RunningHost {
+    fn describe(&self, silent: Option<String>) -> Value {
+        serde_json::json!(RunningHost {
             facts: self.facts.clone(),
             health: self.health.borrow().clone(),
             clients: self.presets.clients(),
             servers: self.servers.status(),
             ledger: self.ledger.borrow().clone(),
-            silent: None,
-        }
+            silent,
+        })
     }
 }
 

@@ -132,6 +132,14 @@ impl LedgerTables {
         self.inner.db.read_existing(read).await
     }
 
+    /// Returns stored calls, oldest first, without creating the database. Of a burst, only some calls are stored.
+    pub async fn calls(&self, filter: &StoredCallFilter) -> Result<Vec<StoredCall>, Fault> {
+        // As for metrics.
+        let _ignored = timeout(MAX_FLUSH_WAIT, self.inner.write_detached()).await;
+        let filter = filter.clone();
+        self.inner.db.read_existing(async move |db: Session<'_>| calls::calls(db, &filter).await).await
+    }
+
     /// Returns the principals of the stored calls with their number of calls, without creating the database.
     pub async fn principals(&self) -> Result<Vec<(String, u64)>, Fault> {
         self.inner.db.read_existing(async |db: Session<'_>| calls::principals(db).await).await
@@ -275,13 +283,6 @@ impl CallLedger for LedgerTables {
     async fn related(&self, tool: &ToolId, limit: usize) -> Result<Vec<RelatedTool>, Fault> {
         let tool = tool.clone();
         self.inner.db.read(async move |db: Session<'_>| read::related(db, &tool, limit).await).await
-    }
-
-    async fn calls(&self, filter: &StoredCallFilter) -> Result<Vec<StoredCall>, Fault> {
-        // As for metrics.
-        let _ignored = timeout(MAX_FLUSH_WAIT, self.inner.write_detached()).await;
-        let filter = filter.clone();
-        self.inner.db.read_existing(async move |db: Session<'_>| calls::calls(db, &filter).await).await
     }
 
     async fn flush(&self) -> Result<(), Fault> {

@@ -125,9 +125,9 @@ impl ToolCatalogStore {
             }
         };
         let (mut near, mut note) = cosines().await;
-        // Without an extension of the server, the first vector makes it.
         if near.len() < catalog.len() && waits {
-            // A server was just listed, or another process ended before it had embedded its tools.
+            // A server was just listed, another process ended before it had embedded its tools, or the database has no
+            // extension for vectors yet, which storing the first one creates.
             self.embedding.wait_for_vectors(MAX_VECTOR_WAIT).await;
             (near, note) = cosines().await;
         }
@@ -299,10 +299,11 @@ impl CachedTools {
         if let Some(catalog) = current() {
             return Ok(catalog);
         }
-        let (began, (before, changes)) = (Instant::now(), {
+        let began = Instant::now();
+        let (before, changes) = {
             let state = lock(&self.state);
             (Arc::clone(&state.catalog), state.changes)
-        });
+        };
         let known = Arc::clone(&before);
         let read = async move |db: Session<'_>, opened: &ToolDatabase| {
             tables::catalog(db, &known, |within| opened.generation(within)).await

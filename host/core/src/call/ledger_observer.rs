@@ -44,7 +44,7 @@ impl CallObserver for LedgerObserver {
             id: context.id.to_string(),
             principal: context.principal().to_string(),
             client: context.client_name(),
-            refused: in_source == 0,
+            refused: !context.reached_source(),
             rule: context.notes.rule().map(|rule| rule.to_string()),
             approval: context.notes.approval().map(str::to_owned),
             total_us: record.duration.as_micros() as u64,

@@ -111,7 +111,7 @@ impl SampleEnding {
         }
     }
 
-    /// Returns the words for logs, the audit and the details.
+    /// Returns every word of [`as_str`](Self::as_str).
     pub fn words() -> impl Iterator<Item = &'static str> {
         let faults = FaultKind::ALL.into_iter().map(Self::Fault);
         [Self::Replied, Self::ToolError].into_iter().chain(faults).map(Self::as_str)
@@ -224,11 +224,6 @@ pub trait CallLedger: Send + Sync {
     ///
     /// Sorted by significance. Empty if there is too little data.
     async fn related(&self, tool: &ToolId, limit: usize) -> Result<Vec<RelatedTool>, Fault>;
-
-    /// Returns stored calls, oldest first. In a burst, only some calls of each second are stored.
-    async fn calls(&self, _filter: &StoredCallFilter) -> Result<Vec<StoredCall>, Fault> {
-        Ok(Vec::new())
-    }
 
     /// Waits until all earlier samples are on disk.
     async fn flush(&self) -> Result<(), Fault>;

@@ -8,7 +8,7 @@ use clap::Args;
 use gatehouse_core::{
     names,
     ports::{
-        CallLedger as _, Clock as _,
+        Clock as _,
         ledger::{SampleEnding, StoredCall, StoredCallFilter},
     },
 };

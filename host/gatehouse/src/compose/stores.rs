@@ -3,7 +3,6 @@
 
 use std::{
     collections::BTreeMap,
-    future::pending,
     path::PathBuf,
     sync::{Arc, OnceLock},
     time::Duration,
@@ -33,6 +32,9 @@ use crate::config::{ArtifactsEngineConfig, Config, ConfigError, DocumentsEngineC
 const FIRST_SWEEP: Duration = Duration::from_secs(60);
 
 const SWEEP_INTERVAL: Duration = Duration::from_secs(300);
+
+/// Interval in which old calls are deleted. Their retention is in days.
+const FORGET_INTERVAL: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Creates the knowledge graph that tools use.
 pub(super) fn tool_knowledge(
@@ -179,17 +181,19 @@ impl HostStores {
         }
     }
 
-    /// Deletes expired artifacts every few minutes while the future is polled, and once old calls, which an idle ledger
+    /// Deletes expired artifacts every few minutes while the future is polled, and old calls every day, which an idle ledger
     /// would keep.
     pub(crate) async fn sweep(self) {
         tokio::time::sleep(FIRST_SWEEP).await;
-        if let Err(fault) = self.recorded.forget_old_calls().await {
-            tracing::warn!("cannot delete old calls: {}", fault.in_one_line());
-        }
         // Callers that need artifacts report configuration errors.
-        let Ok(store) = self.artifacts.get() else { return };
-        let _sweeper = store.start_sweeping(SWEEP_INTERVAL);
-        pending::<()>().await;
+        let store = self.artifacts.get().ok();
+        let _sweeper = store.as_ref().map(|store| store.start_sweeping(SWEEP_INTERVAL));
+        loop {
+            if let Err(fault) = self.recorded.forget_old_calls().await {
+                tracing::warn!("cannot delete old calls: {}", fault.in_one_line());
+            }
+            tokio::time::sleep(FORGET_INTERVAL).await;
+        }
     }
 }
 

@@ -55,7 +55,7 @@ pub(crate) async fn reload(state: &Path, config: &Path) -> Vec<RunningHost> {
             _ => {}
         }
     }
-    hosts.extend(ask_all(reloading, ControlRequest::Reload, RELOAD_TIMEOUT).await);
+    hosts.extend(ask_all(reloading, ControlRequest::Reload, RELOAD_TIMEOUT + REPLY_TIMEOUT).await);
     hosts.sort_by_key(|host| host.facts.pid);
     hosts
 }
