@@ -3,6 +3,7 @@
 mod approvals;
 mod clients;
 mod elsewhere;
+mod operator;
 
 use std::io::{BufRead, BufReader, Write};
 

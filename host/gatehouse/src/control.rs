@@ -8,11 +8,15 @@ mod socket;
 
 use std::{fmt, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
-use gatehouse_core::ports::Clock as _;
+use gatehouse_core::{
+    names::quoted,
+    pipeline::{AnswerEffect, ApprovalQueue, ApprovalRequest},
+    ports::Clock as _,
+};
 use gatehouse_stores::LedgerHealth;
 use gatehouse_wire::serve::{ClientInfo, ServedPresets};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
     net::UnixStream,
@@ -20,7 +24,7 @@ use tokio::{
     time::timeout,
 };
 
-pub(crate) use self::client::{reload, running, running_now, tell_hosts};
+pub(crate) use self::client::{answer, reconnect, reload, running, running_now, tell_hosts};
 use self::socket::ControlSocket;
 use crate::{
     compose::{HostServers, SystemClock},
@@ -38,13 +42,20 @@ const IO_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time for a host to read its files. It describes changed gates first.
 const RELOAD_TIMEOUT: Duration = Duration::from_secs(60);
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// Time for a server to start before a page says so.
+const RECONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "kebab-case")]
 enum ControlRequest {
     /// Asks for a [`RunningHost`].
     Status,
     /// Makes the host read its files again, and asks for the [`RunningHost`] afterwards.
     Reload,
+    /// Answers an [`ApprovalRequest`], and asks for the [`AnswerEffect`].
+    Answer { id: String, allow: bool },
+    /// Connects to a server again, and asks for the reason if that fails.
+    Reconnect { server: String },
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -70,13 +81,15 @@ pub(crate) struct RunningHost {
     pub(crate) servers: Vec<Value>,
     /// State of the ledger.
     pub(crate) ledger: LedgerHealth,
+    /// Calls that wait for an approval, oldest first.
+    pub(crate) approvals: Vec<ApprovalRequest>,
     /// Reason that a host that runs does not answer. Only its process id is known then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) silent: Option<String>,
 }
 
 impl HostFacts {
-    fn config_name(&self) -> String {
+    pub(crate) fn config_name(&self) -> String {
         self.config.as_ref().map_or("the built-in presets".into(), |file| file.display().to_string())
     }
 
@@ -107,6 +120,36 @@ impl RunningHost {
     }
 }
 
+impl RunningHost {
+    /// Returns what does not work, a sentence each.
+    pub(crate) fn troubles(&self) -> Vec<String> {
+        if let Some(reason) = &self.silent {
+            return vec![reason.clone()];
+        }
+        let ReloadHealth { configuration, gates, restart, .. } = &self.health;
+        let mut troubles = Vec::new();
+        if let Some(reason) = configuration {
+            troubles.push(format!("the last change of presets.toml is not applied: {reason}"));
+        }
+        if let Some(keys) = restart {
+            troubles.push(format!("takes effect at the next start: {keys}"));
+        }
+        troubles.extend(gates.iter().map(|(gate, reason)| format!("gate {gate}: {reason}")));
+        let failed = self.servers.iter().filter(|server| server["state"] == "failed");
+        troubles.extend(failed.map(|server| {
+            let text = |key: &str| server[key].as_str().unwrap_or_default();
+            format!("server {}: {}", text("name"), text("last_error"))
+        }));
+        if let Some(reason) = &self.ledger.trouble {
+            troubles.push(format!("calls are not recorded: {reason}"));
+        }
+        if self.ledger.lost > 0 {
+            troubles.push(format!("{} calls are missing from the ledger", self.ledger.lost));
+        }
+        troubles
+    }
+}
+
 impl fmt::Display for RunningHost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let HostFacts { pid, preset, address, .. } = &self.facts;
@@ -115,24 +158,13 @@ impl fmt::Display for RunningHost {
         }
         let place = address.map_or("stdio".into(), |address| format!("http://{address}/mcp"));
         write!(f, "host       process {pid}: preset {preset} over {place}, {}", self.facts.config_name())?;
-        let ReloadHealth { configuration, gates, restart, .. } = &self.health;
-        if let Some(reason) = configuration {
-            write!(f, "\n           the last change of presets.toml is not applied: {reason}")?;
-        }
-        if let Some(keys) = restart {
-            write!(f, "\n           takes effect at the next start: {keys}")?;
-        }
-        gates.iter().try_for_each(|(gate, reason)| write!(f, "\n           gate {gate}: {reason}"))?;
-        let failed = self.servers.iter().filter(|server| server["state"] == "failed");
-        failed.into_iter().try_for_each(|server| {
-            let text = |key: &str| server[key].as_str().unwrap_or_default();
-            write!(f, "\n           server {}: {}", text("name"), text("last_error"))
-        })?;
-        if let Some(reason) = &self.ledger.trouble {
-            write!(f, "\n           calls are not recorded: {reason}")?;
-        }
-        if self.ledger.lost > 0 {
-            write!(f, "\n           {} calls are missing from the ledger", self.ledger.lost)?;
+        self.troubles().iter().try_for_each(|trouble| write!(f, "\n           {trouble}"))?;
+        for ApprovalRequest { tool, waiting_seconds, .. } in &self.approvals {
+            let tool = quoted(tool, 64);
+            write!(
+                f,
+                "\n           '{tool}' waits for an approval since {waiting_seconds} s: run `gatehouse approve`"
+            )?;
         }
         self.clients.iter().try_for_each(|client| {
             let state = match (client.told_at, client.up_to_date) {
@@ -157,6 +189,7 @@ pub(crate) struct ControlledHost {
     pub(crate) servers: Arc<HostServers>,
     pub(crate) ledger: watch::Receiver<LedgerHealth>,
     pub(crate) reloads: mpsc::Sender<ReloadRequest>,
+    pub(crate) approvals: Arc<ApprovalQueue>,
 }
 
 impl ControlledHost {
@@ -174,6 +207,7 @@ impl ControlledHost {
             }
             Err(_) => return,
         };
+        self.approvals.set_open(true);
         let (host, permits) = (Arc::new(self), Arc::new(Semaphore::new(MAX_CONNECTIONS)));
         while let Ok(permit) = Arc::clone(&permits).acquire_owned().await {
             let Some(stream) = socket.accept().await else { continue };
@@ -204,6 +238,8 @@ impl ControlledHost {
 
     async fn reply(&self, request: ControlRequest) -> Value {
         let silent = match request {
+            ControlRequest::Answer { id, allow } => return json!(self.approvals.answer(&id, allow)),
+            ControlRequest::Reconnect { server } => return json!(self.reconnect(server).await),
             ControlRequest::Status => None,
             ControlRequest::Reload => match timeout(RELOAD_TIMEOUT, self.reload()).await {
                 Ok(true) => None,
@@ -220,13 +256,28 @@ impl ControlledHost {
         self.reloads.send(done).await.is_ok() && read.await.is_ok()
     }
 
+    /// Returns the reason if the server cannot be reached.
+    async fn reconnect(&self, server: String) -> Option<String> {
+        let servers = Arc::clone(&self.servers);
+        // Goes on if starting the program takes longer.
+        let connecting = tokio::spawn(async move { servers.live.reconnect(&server).await });
+        match timeout(RECONNECT_TIMEOUT, connecting).await {
+            Ok(Ok(connected)) => connected.err().map(|fault| fault.in_one_line()),
+            Ok(Err(panicked)) => Some(panicked.to_string()),
+            Err(_) => {
+                Some(format!("it has not started within {} s, and still tries", RECONNECT_TIMEOUT.as_secs()))
+            }
+        }
+    }
+
     fn describe(&self, silent: Option<String>) -> Value {
-        serde_json::json!(RunningHost {
+        json!(RunningHost {
             facts: self.facts.clone(),
             health: self.health.borrow().clone(),
             clients: self.presets.clients(),
             servers: self.servers.status(),
             ledger: self.ledger.borrow().clone(),
+            approvals: self.approvals.requests(),
             silent,
         })
     }

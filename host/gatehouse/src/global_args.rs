@@ -39,6 +39,12 @@ pub(crate) struct GlobalArgs {
 }
 
 impl GlobalArgs {
+    /// Returns the same options with stores of their own, which do not wait for servers.
+    pub(crate) fn for_dashboard(&self) -> Self {
+        let (config, gates) = (self.config.clone(), self.gates.clone());
+        Self { config, gates, wait: Duration::ZERO, stores: Mutex::default() }
+    }
+
     pub(crate) fn config(&self, env: &Env) -> Result<Config, ConfigError> {
         self.check(self.locate_config(env)?, env)
     }

@@ -14,13 +14,14 @@ mod cli;
 mod compose;
 mod config;
 mod control;
+mod dashboard;
 mod data_owner;
+mod desktop;
 mod examples;
 #[cfg(test)]
 mod fuzz;
 mod global_args;
 mod import;
-mod map;
 mod out;
 mod pinned_command;
 mod progress;

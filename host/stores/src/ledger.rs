@@ -25,7 +25,10 @@ use gatehouse_core::{
     outcome::Fault,
     ports::{
         CallLedger, Clock,
-        ledger::{CallSample, MetricsFilter, RelatedTool, StoredCall, StoredCallFilter, ToolMetrics},
+        ledger::{
+            Activity, ActivityFilter, CallSample, MetricsFilter, RelatedTool, StoredCall, StoredCallFilter,
+            ToolMetrics,
+        },
     },
     tool::ToolId,
 };
@@ -138,6 +141,12 @@ impl LedgerTables {
         let _ignored = timeout(MAX_FLUSH_WAIT, self.inner.write_detached()).await;
         let filter = filter.clone();
         self.inner.db.read_existing(async move |db: Session<'_>| calls::calls(db, &filter).await).await
+    }
+
+    /// Returns the slots of time with calls that match, without creating the database.
+    pub async fn activity(&self, filter: &ActivityFilter) -> Result<Vec<Activity>, Fault> {
+        let filter = filter.clone();
+        self.inner.db.read_existing(async move |db: Session<'_>| calls::activity(db, &filter).await).await
     }
 
     /// Returns the principals of the stored calls with their number of calls, without creating the database.

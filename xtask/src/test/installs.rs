@@ -60,6 +60,13 @@ pub(super) fn clients(context: &mut Context) -> Result<StepEnd> {
             one("GATEHOUSE_TEST_ROTEL", tools::ROTEL.programs().map(|bin| bin.join("python"))),
         ),
         ("chromium is unavailable", one("GATEHOUSE_TEST_BROWSER", tools::browser())),
+        (
+            "the driver of browsers is unavailable",
+            one(
+                "GATEHOUSE_TEST_BROWSER_MODULES",
+                tools::BROWSER_MODULES.ensure().map(|folder| folder.join("node_modules")),
+            ),
+        ),
     ])?;
     for (variable, bundle) in &tools::CLIENTS {
         let complaint = format!("{variable} is unavailable");

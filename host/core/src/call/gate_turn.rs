@@ -32,22 +32,37 @@ impl GateTurn {
         Arc::new(Self { turns: turns.clone(), principal, gate, held })
     }
 
-    fn give_up(&self) {
+    /// Returns false if other questions wait.
+    fn end_question(&self) -> bool {
+        let mut held = lock(&self.held);
+        held.questions -= 1;
+        held.questions == 0
+    }
+
+    /// Gives the turn up until the returned pause ends.
+    fn give_up(self: &Arc<Self>) -> TurnPause {
         let mut held = lock(&self.held);
         held.questions += 1;
         held.permit = None;
+        TurnPause(Some(Arc::clone(self)))
     }
+}
 
-    async fn take_again(&self) {
-        {
-            let mut held = lock(&self.held);
-            held.questions -= 1;
-            if held.questions > 0 {
-                return;
-            }
-        }
-        let permit = self.turns.acquire(&self.principal, &self.gate).await;
-        lock(&self.held).permit = Some(permit);
+/// A question for which a call gave up its turn. An answer from elsewhere drops it together with the question.
+struct TurnPause(Option<Arc<GateTurn>>);
+
+impl TurnPause {
+    /// Takes the turn again, unless other questions of the call wait.
+    async fn end(mut self) {
+        let Some(turn) = self.0.take().filter(|turn| turn.end_question()) else { return };
+        let permit = turn.turns.acquire(&turn.principal, &turn.gate).await;
+        lock(&turn.held).permit = Some(permit);
+    }
+}
+
+impl Drop for TurnPause {
+    fn drop(&mut self) {
+        self.0.take().map(|turn| turn.end_question());
     }
 }
 
@@ -66,10 +81,10 @@ impl CallContext {
     /// Waits for something that a user does, without the turns of the gates that this call runs in.
     pub(crate) async fn without_turns<T>(&self, waiting: impl Future<Output = T>) -> T {
         let turns: Vec<_> = self.turns().filter_map(|turn| turn.upgrade()).collect();
-        turns.iter().for_each(|turn| turn.give_up());
+        let pauses: Vec<_> = turns.iter().map(GateTurn::give_up).collect();
         let value = waiting.await;
-        for turn in turns {
-            turn.take_again().await;
+        for pause in pauses {
+            pause.end().await;
         }
         value
     }
@@ -87,11 +102,12 @@ mod tests {
         let take = || GateTurn::take(&turns, &Principal::Local, &gate);
         let asking = take().await;
         assert!(take().now_or_never().is_none());
-        asking.give_up();
-        asking.give_up();
+        let (outer, inner) = (asking.give_up(), asking.give_up());
+        let withdrawn = asking.give_up();
         let other = take().now_or_never().expect("free");
-        asking.take_again().await;
-        assert!(asking.take_again().now_or_never().is_none(), "the other call has the turn");
+        inner.end().await;
+        drop(withdrawn);
+        assert!(outer.end().now_or_never().is_none(), "the other call has the turn");
         drop(other);
         assert!(turns.is_idle());
         drop(asking);

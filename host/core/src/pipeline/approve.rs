@@ -1,32 +1,51 @@
 //! Asks the user to approve a call if the preset requires it.
 //!
-//! The deadline is paused until the answer. Nothing runs if the user declines or cannot be asked. This stage follows
-//! *validate*, so the user sees the arguments that the tool gets.
+//! The client asks by a form, and a person at the host can answer instead; the first answer counts. The deadline is
+//! paused until then. Nothing runs if the user declines or cannot be asked. This stage follows *validate*, so the user
+//! sees the arguments that the tool gets.
 
-use std::sync::Arc;
+mod form;
+mod queue;
+
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use gatehouse_telemetry::metrics;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::Instant;
 
+use self::form::{FormAnswer, ask};
 use super::{Next, Stage};
 use crate::{
     Call, CallContext, Fault, Outcome, ToolEntry,
     approval::{ApprovalKey, ApprovalScope, ApprovalStore},
     hash::sha256_hex,
     hidden_chars, lock,
-    question::ClientQuestion,
+    outcome::FaultKind,
+    ports::client::MessageLevel,
 };
+
+pub(crate) use form::form;
+pub use queue::{AnswerEffect, ApprovalQueue, ApprovalRequest};
 
 /// Maximum characters of arguments in the question: one screen. Longer arguments are cut in the middle.
 const MAX_SHOWN_ARGUMENTS: usize = 2_400;
 const SHOWN_TAIL: usize = 400;
 
+/// Minimum time to read a question. Clients without a user, such as `codex exec`, decline or cancel forms in less.
+const MIN_READING_TIME: Duration = Duration::from_secs(1);
+
 #[derive(Default)]
 pub struct ApproveStage {
     /// Approvals that outlive a session.
     approved: ApprovalStore,
+    queue: Arc<ApprovalQueue>,
+}
+
+/// An answer, and the word for the ledger and the audit.
+struct ApprovalAnswer {
+    allowed: bool,
+    word: &'static str,
 }
 
 #[async_trait]
@@ -47,6 +66,10 @@ impl Stage for ApproveStage {
 }
 
 impl ApproveStage {
+    pub fn new(queue: Arc<ApprovalQueue>) -> Self {
+        Self { queue, ..Self::default() }
+    }
+
     /// Returns if the call is approved, and asks the user if it is not.
     async fn ensure_approved(
         &self,
@@ -77,20 +100,31 @@ impl ApproveStage {
             context.notes.set_approval("declined");
             return Err(declined_fault(entry));
         }
-        let question = message(context, entry, scope, &approval, arguments);
         let asked = Instant::now();
-        let answer = ask(context, entry, question).await;
+        let answer = if self.queue.take_given(&approval) {
+            Ok(ApprovalAnswer::by_operator(true))
+        } else {
+            let question = message(context, entry, scope, &approval, arguments);
+            if self.queue.is_open() {
+                ask_everyone(context, entry, &approval, &question, &self.queue).await
+            } else {
+                let answer = ask(context, entry, &question).await;
+                answer.and_then(|answer| {
+                    answer.of_user().map(ApprovalAnswer::by_client).ok_or_else(|| unanswered_fault(entry))
+                })
+            }
+        };
         context.trace.add_wait("approval", asked.elapsed());
+        context.notes.set_approval(answer.as_ref().map_or("unanswered", |answer| answer.word));
         let outcome = match &answer {
-            Ok(true) => "given",
-            Ok(false) => "declined",
+            Ok(answer) if answer.allowed => "given",
+            Ok(_) => "declined",
             Err(_) => "unanswered",
         };
-        context.notes.set_approval(outcome);
         if let Some(metrics) = metrics() {
             metrics.approvals.series([outcome]).inc();
         }
-        if !answer? {
+        if !answer?.allowed {
             declined().push(entry.id.clone());
             return Err(declined_fault(entry));
         }
@@ -108,31 +142,59 @@ impl ApproveStage {
     }
 }
 
-/// Asks the user. Returns true if the call is allowed.
-async fn ask(context: &CallContext, entry: &ToolEntry, message: String) -> Result<bool, Fault> {
-    let (tool, preset) = (&entry.name, &context.catalog.preset);
-    let profile = context.client.profile();
-    if !profile.features.forms {
-        let reason = if profile.protocol.is_empty() {
-            "the caller is not an MCP client"
-        } else {
-            "the client does not \
-            support forms"
-        };
-        return Err(Fault::denied(format!("'{tool}' requires user approval, but {reason}")).hint(format!(
-            "Call it from a client with the capability elicitation.form, or change [presets.{preset}.approve] in \
-            presets.toml."
-        )));
+impl ApprovalAnswer {
+    const fn by_client(allowed: bool) -> Self {
+        Self { allowed, word: if allowed { "given" } else { "declined" } }
     }
-    let question = ClientQuestion::approval(&message)?;
-    let answers = context.ask_client(&[question]).await?;
-    let member = |name: &str| answers.first().and_then(|answer| answer.get(name));
-    match member("action").and_then(Value::as_str) {
-        Some("accept") => Ok(member("content").is_some_and(|form| form["allow"] == true)),
-        Some("decline") => Ok(false),
-        _ => Err(Fault::denied(format!("the user was asked whether '{tool}' may run, and did not answer"))
-            .hint("Retry when a user can approve the call.")),
+
+    const fn by_operator(allowed: bool) -> Self {
+        Self { allowed, word: if allowed { "given by the operator" } else { "declined by the operator" } }
     }
+}
+
+/// Asks the user through the client, and a person at the host. The first answer counts.
+async fn ask_everyone(
+    context: &CallContext,
+    entry: &ToolEntry,
+    approval: &ApprovalKey,
+    question: &str,
+    queue: &Arc<ApprovalQueue>,
+) -> Result<ApprovalAnswer, Fault> {
+    let mut queued = queue.add(context, entry, approval, question)?;
+    let notice = format!("'{}' waits for an approval: `gatehouse approve` asks for it", entry.name);
+    context.notify_client(MessageLevel::Notice, "gatehouse", notice.into());
+    let asked = Instant::now();
+    let form = async {
+        if context.client.profile().features.forms {
+            match ask(context, entry, question).await {
+                Ok(FormAnswer::Unread) => {}
+                Ok(FormAnswer::Declined | FormAnswer::Closed) if asked.elapsed() < MIN_READING_TIME => {}
+                // A client that fails to ask is no person who declines.
+                Err(fault) if !matches!(fault.kind, FaultKind::Unavailable | FaultKind::TimedOut) => {}
+                answer => return answer,
+            }
+        }
+        std::future::pending().await
+    };
+    let answer = context
+        .wait_for_user(async {
+            tokio::select! {
+                biased;
+                allowed = queued.answered() => Ok(Some(ApprovalAnswer::by_operator(allowed))),
+                answer = form => Ok(answer?.of_user().map(|allowed| queued.answered_by_client(allowed))),
+            }
+        })
+        .await
+        .map_err(|_| unanswered_fault(entry))??;
+    answer.ok_or_else(|| {
+        queued.withdraw();
+        unanswered_fault(entry)
+    })
+}
+
+fn unanswered_fault(entry: &ToolEntry) -> Fault {
+    Fault::denied(format!("the user was asked whether '{}' may run, and did not answer", entry.name))
+        .hint("Retry when a user can approve the call.")
 }
 
 fn declined_fault(entry: &ToolEntry) -> Fault {
@@ -190,14 +252,6 @@ fn display_arguments(json: &str) -> String {
     let end: String = text.chars().skip(length - SHOWN_TAIL).collect();
     let digest = &sha256_hex(json)[..16];
     format!("{beginning} [… {left_out} characters are not shown; SHA-256 of all {digest}… …] {end}")
-}
-
-pub(crate) fn form() -> Value {
-    json!({
-        "type": "object",
-        "properties": {"allow": {"type": "boolean", "title": "Allow it", "default": false}},
-        "required": ["allow"]
-    })
 }
 
 #[cfg(test)]

@@ -36,8 +36,8 @@ use tokio::time::Instant;
 pub(crate) use splice::fuzz_arguments;
 
 pub use admit::AdmitStage;
-pub use approve::ApproveStage;
 pub(crate) use approve::form as approval_form;
+pub use approve::{AnswerEffect, ApprovalQueue, ApprovalRequest, ApproveStage};
 pub use audit::AuditStage;
 pub use compact::CompactStage;
 pub use conform::ConformStage;

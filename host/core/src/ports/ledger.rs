@@ -89,8 +89,36 @@ pub struct StoredCallFilter {
     pub since: u64,
     /// Only calls with a higher number.
     pub after: i64,
+    /// Only calls with a lower number.
+    pub before: Option<i64>,
     /// Maximum number of calls, of which the last are returned.
     pub limit: usize,
+}
+
+/// Filter for the calls that [`Activity`] counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActivityFilter {
+    /// Name of a gate or server.
+    pub source: Option<String>,
+    /// The source's own name of a tool.
+    pub tool: Option<String>,
+    /// Start of the first slot, in milliseconds since 1970-01-01T00:00:00Z.
+    pub since: u64,
+    /// Length of a slot.
+    pub slot_ms: u64,
+}
+
+/// Calls that ended within a slot of time. Refused calls do not count.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Activity {
+    /// Number of the slot, from 0.
+    pub slot: u64,
+    pub calls: u64,
+    pub failed: u64,
+    /// Tokens of replies that were shortened away.
+    pub saved: u64,
+    pub p50_us: u64,
+    pub p95_us: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -87,14 +87,14 @@ pub(super) async fn call(
 }
 
 /// Calls a tool as a shell command does, in its working directory.
-pub(super) async fn run_tool(
+pub(crate) async fn run_tool(
     composition: &Composition,
     catalog: Arc<Catalog>,
     tool: &str,
     arguments: Value,
 ) -> Outcome {
     composition.list_servers_for(&catalog, tool, &arguments).await;
-    let pipeline = Arc::new(composition.stages(&AnonymousCallers::Commands));
+    let pipeline = Arc::new(composition.stages(&AnonymousCallers::Commands, Arc::default()));
     let mut context = CallContext::new(&pipeline, catalog, tool);
     context.working_directory = std::env::current_dir().ok();
     context.for_program = true;

@@ -14,7 +14,8 @@ use gatehouse_core::{
 };
 use gatehouse_stores::LedgerTables;
 
-use self::print::{CallPrinter, HEADER, print_call, row};
+pub(crate) use self::print::call_facts;
+use self::print::{CallPrinter, HEADER, row};
 use super::{CommandError, CommandResult, GlobalArgs, PlainError, audit::time_span, with_header};
 use crate::{
     compose::{Composition, SystemClock},
@@ -74,6 +75,7 @@ pub(super) async fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -
         outcome: arguments.outcome.clone(),
         since: arguments.since.map_or(0, |span| SystemClock.now_ms().saturating_sub(span)),
         after: 0,
+        before: None,
         limit: arguments.limit as usize,
     };
     let last = ledger.last_call().await?;
@@ -85,7 +87,9 @@ pub(super) async fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -
         if arguments.json {
             out::json(call)
         } else {
-            print_call(call)
+            for (name, value) in call_facts(call) {
+                out::line(format!("{name:<13} {value}"));
+            }
         }
         return Ok(());
     }
@@ -131,9 +135,14 @@ async fn follow(
     }
 }
 
+/// Returns the words for outcomes that a filter can name.
+pub(crate) fn outcome_words() -> impl Iterator<Item = &'static str> {
+    SampleEnding::words().chain(["failed"])
+}
+
 /// Checks the word of an outcome.
 fn outcome(word: &str) -> Result<String, PlainError> {
-    let known: Vec<&str> = SampleEnding::words().chain(["failed"]).collect();
+    let known: Vec<&str> = outcome_words().collect();
     if known.contains(&word) {
         return Ok(word.to_owned());
     }

@@ -4,7 +4,11 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::{CommandError, CommandResult, GlobalArgs};
-use crate::{config::Env, out, pinned_command::PinnedCommand};
+use crate::{
+    config::{Config, Env},
+    out,
+    pinned_command::PinnedCommand,
+};
 
 #[derive(Args)]
 pub(super) struct Arguments {
@@ -62,6 +66,23 @@ pub(super) fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -> Comm
         _ => out::json(&file),
     }
     Ok(())
+}
+
+/// Returns the configuration of clients that start a host with this preset, in the format of Claude.
+pub(crate) fn client_config(
+    config: &Config,
+    global: &GlobalArgs,
+    env: &Env,
+    preset: &str,
+) -> CommandResult<String> {
+    let arguments = Arguments {
+        preset: preset.to_owned(),
+        server: "gatehouse".to_owned(),
+        http: None,
+        client: ClientFormat::Claude,
+    };
+    let entry = local(&arguments, &PinnedCommand::new(config, global, env)?);
+    Ok(format!("{:#}", json!({"mcpServers": {&arguments.server: entry}})))
 }
 
 fn local(arguments: &Arguments, pinned: &PinnedCommand) -> Value {

@@ -2,12 +2,14 @@
 
 mod agent_template;
 mod allowed_tools;
+pub(crate) mod approve;
 mod audit;
 mod backup;
 mod cache;
 mod call;
-mod calls;
+pub(crate) mod calls;
 mod completions;
+mod dashboard;
 mod docs;
 mod doctor;
 mod explain;
@@ -15,7 +17,6 @@ mod gates;
 mod init;
 mod keys;
 mod kg;
-mod map;
 mod mcp_config;
 mod presets;
 mod principals;
@@ -25,7 +26,7 @@ mod restore;
 mod schema;
 mod scripts;
 mod serve;
-mod servers;
+pub(crate) mod servers;
 mod status;
 mod tools;
 mod trust;
@@ -36,7 +37,10 @@ use clap::{Args, Parser, Subcommand};
 use gatehouse_core::{CompiledPreset, Fault};
 use serde::Serialize;
 
+pub(crate) use call::run_tool;
 pub(crate) use completions::answer as answer_completions;
+pub(crate) use mcp_config::client_config;
+pub(crate) use presets::tokens;
 
 pub(crate) use crate::global_args::GlobalArgs;
 use crate::{
@@ -91,8 +95,8 @@ enum Command {
     Init(init::Arguments),
     /// Explain why a tool is, or is not, exposed
     Explain(explain::Arguments),
-    /// Draw the access of each preset, and the links between pages
-    Map(map::Arguments),
+    /// Show hosts, calls, tools, servers and presets in a browser, and decide what waits
+    Dashboard(dashboard::Arguments),
     /// Call a tool of a preset, as a client would
     Call(call::Arguments),
     /// Run a tool by a request envelope: a JSON object in, a JSON object out
@@ -114,6 +118,8 @@ enum Command {
     /// Find, read and call the tools of MCP servers; show metrics of all tools
     #[command(subcommand)]
     Tools(tools::Command),
+    /// Ask at the terminal about calls that wait for an approval
+    Approve(approve::Arguments),
     /// Show single calls, or one with its times
     Calls(calls::Arguments),
     /// Create, list, rotate and revoke the API keys of callers over HTTP
@@ -225,7 +231,7 @@ pub(crate) async fn run(cli: Cli, env: &Env) -> CommandResult {
         Command::McpConfig(arguments) => mcp_config::run(&arguments, global, env),
         Command::Init(arguments) => init::run(arguments, global, env).await,
         Command::Explain(arguments) => explain::run(arguments, global, env).await,
-        Command::Map(arguments) => map::run(arguments, global, env).await,
+        Command::Dashboard(arguments) => dashboard::run(&arguments, global, env).await,
         Command::Call(arguments) => call::run(arguments, global, env).await,
         Command::Request(arguments) => request::run(arguments, global, env).await,
         Command::AgentTemplate(arguments) => agent_template::run(arguments, global, env).await,
@@ -234,6 +240,7 @@ pub(crate) async fn run(cli: Cli, env: &Env) -> CommandResult {
         Command::Docs(command) => docs::run(command, global, env).await,
         Command::Servers(command) => servers::run(command, global, env).await,
         Command::Tools(command) => tools::run(command, global, env).await,
+        Command::Approve(arguments) => approve::run(&arguments, global, env).await,
         Command::Calls(arguments) => calls::run(&arguments, global, env).await,
         Command::Keys(command) => keys::run(command, global, env).await,
         Command::Audit(command) => audit::run(command, global, env).await,

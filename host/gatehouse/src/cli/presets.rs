@@ -8,7 +8,7 @@ use clap::Subcommand;
 use gatehouse_core::{SourceId, catalog::ToolEntry};
 use serde_json::{Map, Value, json};
 
-pub(super) use self::cost::tokens;
+pub(crate) use self::cost::tokens;
 use super::{CommandError, CommandResult, GlobalArgs, OutputFormat, PlainError, compile_preset, with_header};
 use crate::{
     check::providers,

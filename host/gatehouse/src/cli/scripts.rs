@@ -136,7 +136,7 @@ impl ScriptStore {
                 grant kv, or name another with --preset"
             ))
         })?;
-        let pipeline = Arc::new(self.composition.stages(&AnonymousCallers::Commands));
+        let pipeline = Arc::new(self.composition.stages(&AnonymousCallers::Commands, Arc::default()));
         let mut context = CallContext::new(&pipeline, Arc::clone(&self.catalog), entry.name.to_string());
         context.caller = Arc::clone(&self.caller);
         let Reply { content, is_error, .. } = Call::new(context, arguments).run().await?;

@@ -5,7 +5,7 @@ mod greeting;
 use std::{net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 
 use clap::Args;
-use gatehouse_core::CompiledPreset;
+use gatehouse_core::{CompiledPreset, pipeline::ApprovalQueue};
 use gatehouse_wire::serve::{self, BearerToken, Credentials, HttpError, HttpSettings, ServedPresets};
 use tokio::{sync::mpsc, task::JoinSet, time::timeout};
 
@@ -15,6 +15,7 @@ use crate::{
     compose::{self, Composition, HostReadiness},
     config::{self, Config, Env, applied},
     control::{ControlledHost, HostFacts},
+    desktop,
     reload::{ConfigOrigin, ReloadReporter, Reloader},
     scraped::ScrapedHost,
     signals, system_limits, traces,
@@ -78,7 +79,8 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
     }
     let drain = composition.config.http.drain;
     let mut background = BackgroundTasks::default();
-    let pipeline = composition.stages(&compose::AnonymousCallers::HostClients);
+    let approvals = Arc::<ApprovalQueue>::default();
+    let pipeline = composition.stages(&compose::AnonymousCallers::HostClients, Arc::clone(&approvals));
     let features = composition.stores.servers.live.connected_clients();
     let presets = ServedPresets::starting(pipeline, &chosen.preset, chosen.description.clone(), features);
     let presets = Arc::new(presets.map_err(CommandError::usage)?);
@@ -87,7 +89,8 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
             over_stdio(&chosen.preset);
             let stop = signals::shutdown_token(Some(drain));
             let mut served = pin!(serve::serve_stdio(Arc::clone(&presets), drain, stop));
-            let mut opening = Box::pin(open(composition, &chosen, origin, None, &mut background, presets));
+            let mut opening =
+                Box::pin(open(composition, &chosen, origin, None, &mut background, (presets, approvals)));
             let served = tokio::select! {
                 biased;
                 opened = opening.as_mut() => {
@@ -145,7 +148,7 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
             let clients = async {
                 tokio::select! {
                     biased;
-                    opened = open(composition, &chosen, origin, Some(at), &mut background, presets) => {
+                    opened = open(composition, &chosen, origin, Some(at), &mut background, (presets, approvals)) => {
                         let greeted = opened?.over_http(at, metrics, &chosen.preset, variable);
                         tokio::join!(greeted, served);
                     }
@@ -204,7 +207,7 @@ async fn open(
     origin: ConfigOrigin,
     address: Option<SocketAddr>,
     background: &mut BackgroundTasks,
-    presets: Arc<ServedPresets>,
+    (presets, approvals): (Arc<ServedPresets>, Arc<ApprovalQueue>),
 ) -> CommandResult<Greeting> {
     let views = composition.views(chosen, origin.all).await.map_err(CommandError::usage)?;
     // MCP_ENABLED_GATES is for hosts without a file, so nobody would see calls that are denied.
@@ -245,8 +248,12 @@ async fn open(
         servers: Arc::clone(&composition.stores.servers),
         ledger: composition.stores.ledger_health(),
         reloads,
+        approvals: Arc::clone(&approvals),
     };
     background.spawn(host.serve(composition.config.state.clone()));
+    if composition.config.desktop_notifications {
+        background.spawn(desktop::announce_approvals(approvals));
+    }
     background.spawn(Reloader::new(origin, presets, composition, failing, report).run(requests));
     Ok(greeting)
 }
@@ -266,7 +273,7 @@ fn http_failure(error: HttpError) -> CommandError {
         HttpError::Bind { .. } => {
             "Is another host running there? Choose another port with --http, or 0 for any."
         }
-        HttpError::NeedsAuth(_) => "",
+        HttpError::NeedsAuth(_) | HttpError::NotLoopback(_) => "",
     };
     CommandError::usage(format!("{error}. {next}"))
 }

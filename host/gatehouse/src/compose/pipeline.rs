@@ -15,9 +15,10 @@ use gatehouse_core::{
     ledger_observer::LedgerObserver,
     names::quoted,
     pipeline::{
-        AdmitStage, ApproveStage, AuditStage, CallCounter, CallLog, CallObserver, CompactStage, ConformStage,
-        ConvertStage, DeadlineStage, LocalPaths, LocalPathsStage, ObserveStage, PermitStage, Pipeline,
-        QuotaStage, RescueStage, RespondStage, SpliceStage, ValidateStage, WorkflowStage,
+        AdmitStage, ApprovalQueue, ApproveStage, AuditStage, CallCounter, CallLog, CallObserver,
+        CompactStage, ConformStage, ConvertStage, DeadlineStage, LocalPaths, LocalPathsStage, ObserveStage,
+        PermitStage, Pipeline, QuotaStage, RescueStage, RespondStage, SpliceStage, ValidateStage,
+        WorkflowStage,
     },
     ports::{Clock as _, WorkflowMarks},
 };
@@ -44,7 +45,8 @@ impl AnonymousCallers {
 
 impl Composition {
     /// Creates the pipeline that every call passes. [`gatehouse_core::pipeline`] explains the order.
-    pub(crate) fn stages(&self, callers: &AnonymousCallers) -> Pipeline {
+    /// Calls that need an approval wait in `queue`, once it is open.
+    pub(crate) fn stages(&self, callers: &AnonymousCallers, queue: Arc<ApprovalQueue>) -> Pipeline {
         let ledger = self.stores.ledger.clone().map(|ledger| {
             let observer = LedgerObserver::new(ledger, Arc::new(SystemClock), callers.number());
             Box::new(observer) as Box<dyn CallObserver>
@@ -67,7 +69,7 @@ impl Composition {
             Arc::new(ValidateStage),
             Arc::new(PermitStage),
             Arc::new(WorkflowStage::new(marks)),
-            Arc::new(ApproveStage::default()),
+            Arc::new(ApproveStage::new(queue)),
             Arc::new(CompactStage::default()),
             Arc::new(RescueStage),
             Arc::new(ConformStage),

@@ -73,6 +73,8 @@ pub(crate) struct Config {
     pub(super) own_presets: BTreeSet<String>,
     /// True if `host.default_preset` is set.
     pub(super) sets_default_preset: bool,
+    /// Whether the desktop shows that a call waits for an approval.
+    pub(crate) desktop_notifications: bool,
     /// Shipped presets that the file serves over HTTP.
     pub(super) shipped_presets: BTreeSet<String>,
     /// Files whose text is inserted into preset parameters.
@@ -128,6 +130,7 @@ impl Config {
             cache,
             cache_size: limits::disk_size(text, "cache_size", raw.host.cache_size.as_ref())?,
             own_presets: BTreeSet::new(),
+            desktop_notifications: raw.host.desktop_notifications.unwrap_or(true),
             sets_default_preset: default.is_some(),
             shipped_presets: raw.host.shipped_presets.iter().map(|name| name.to_string()).collect(),
             default_preset: default.map_or(DEFAULT_PRESET, |name| name.as_str()).to_owned(),
@@ -211,7 +214,7 @@ mod tests {
         let cases = [
             (
                 "[host]\ngatez = []\n",
-                "/etc/gh/presets.toml:2:1: unknown key 'gatez'. Did you mean 'gates'? Under [host] there are: gates, state, cache_size, default_preset, shipped_presets.",
+                "/etc/gh/presets.toml:2:1: unknown key 'gatez'. Did you mean 'gates'? Under [host] there are: gates, state, cache_size, default_preset, shipped_presets, desktop_notifications.",
             ),
             ("[gates.kg]\ngrants = [\"knowlege\"]", "/etc/gh/presets.toml:2:11: unknown grant 'knowlege'"),
             ("[gates.kg]\nlimits = { time = \"soon\" }", ":2:19: invalid duration 'soon'"),

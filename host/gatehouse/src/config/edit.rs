@@ -1,6 +1,7 @@
 //! Edits of `presets.toml` by commands. Formatting and unrelated content stay unchanged.
 
 mod servers;
+mod values;
 
 use std::fs;
 
@@ -10,6 +11,7 @@ use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
 use super::{Config, ConfigError, ConfigText, Env, PlainError, keys::dotted, trust};
 pub(crate) use servers::{add_servers, remove_server, server_block};
+pub(crate) use values::{edit_list, set_values};
 
 /// A validated change of `presets.toml` that is not yet written.
 pub(crate) struct ConfigEdit<'a> {
@@ -70,6 +72,11 @@ fn remove_item(document: &mut DocumentMut, path: &[&str]) -> bool {
 }
 
 impl ConfigEdit<'_> {
+    /// Returns the changed text.
+    pub(crate) fn text(&self) -> ConfigText {
+        ConfigText { file: self.text.file.clone(), content: self.content.clone() }
+    }
+
     pub(crate) fn has_changes(&self) -> bool {
         self.content != self.text.content
     }

@@ -106,6 +106,13 @@ impl Env {
         Some(Secret::new(value)).filter(|secret| !secret.reveal().is_empty())
     }
 
+    /// Returns the environment with more variables of the file.
+    pub(crate) fn with_variables(&self, variables: &FileVariables) -> Self {
+        let mut env = self.clone();
+        env.file.extend(variables.clone());
+        env
+    }
+
     #[cfg(test)]
     pub(crate) fn from_pairs<const N: usize>(variables: [(&'static str, &str); N]) -> Self {
         Self {

@@ -88,6 +88,8 @@ pub(crate) struct Host {
     pub(crate) default_preset: Option<TextValue<String>>,
     /// Shipped presets that HTTP serves too, next to those of this file and the default: ["proxy", "documents"].
     pub(crate) shipped_presets: Vec<TextValue<String>>,
+    /// Whether the desktop shows that a call waits for an approval, true by default. Takes effect at the next start.
+    pub(crate) desktop_notifications: Option<bool>,
 }
 
 /// HTTP server. Takes effect at the next start.

@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use serde::de::DeserializeOwned;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::UnixStream,
@@ -15,7 +16,7 @@ use tokio::{
 };
 
 use super::{
-    ControlRequest, HostFacts, RELOAD_TIMEOUT, RunningHost,
+    AnswerEffect, ControlRequest, HostFacts, RECONNECT_TIMEOUT, RELOAD_TIMEOUT, RunningHost,
     socket::{ShortFolder, folder, is_own},
 };
 use crate::out;
@@ -60,6 +61,38 @@ pub(crate) async fn reload(state: &Path, config: &Path) -> Vec<RunningHost> {
     hosts
 }
 
+/// Answers a request for approval of a host.
+pub(crate) async fn answer(state: &Path, pid: u32, id: &str, allow: bool) -> io::Result<AnswerEffect> {
+    let prefix = format!("{pid}-");
+    let is_host =
+        |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&prefix));
+    let request = ControlRequest::Answer { id: id.to_owned(), allow };
+    // Hosts in different containers can have the same process id, and only one of them has this request.
+    let mut effect = Err(io::Error::new(io::ErrorKind::NotFound, "the host has ended, and the call with it"));
+    for path in sockets(state).into_iter().filter(is_host) {
+        effect = timeout(REPLY_TIMEOUT, ask(&path, request.clone())).await?;
+        if !matches!(effect, Ok(AnswerEffect::Unknown)) {
+            break;
+        }
+    }
+    effect
+}
+
+/// Makes the hosts with a server connect to it again. Returns their number, and the reasons of those that cannot.
+pub(crate) async fn reconnect(state: &Path, server: &str) -> (usize, Vec<String>) {
+    let request = ControlRequest::Reconnect { server: server.to_owned() };
+    let requests = sockets(state).into_iter().map(|path| {
+        let request = request.clone();
+        async move {
+            let asked = ask::<Option<String>>(&path, request);
+            timeout(RECONNECT_TIMEOUT + REPLY_TIMEOUT, asked).await.ok()?.ok()
+        }
+    });
+    let replies: Vec<Option<String>> =
+        requests.collect::<JoinSet<_>>().join_all().await.into_iter().flatten().collect();
+    (replies.len(), replies.into_iter().flatten().collect())
+}
+
 /// Tells the hosts that use this data directory of a decision about tools, and notes which do not answer.
 pub(crate) async fn tell_hosts(state: &Path) {
     for host in ask_all(sockets(state), ControlRequest::Reload, NOTICE_TIMEOUT).await {
@@ -78,7 +111,8 @@ fn sockets(state: &Path) -> Vec<PathBuf> {
 }
 
 async fn ask_all(sockets: Vec<PathBuf>, request: ControlRequest, limit: Duration) -> Vec<RunningHost> {
-    let requests: JoinSet<_> = sockets.into_iter().map(|path| ask_one(path, request, limit)).collect();
+    let requests: JoinSet<_> =
+        sockets.into_iter().map(|path| ask_one(path, request.clone(), limit)).collect();
     let mut hosts: Vec<RunningHost> = requests.join_all().await.into_iter().flatten().collect();
     hosts.sort_by_key(|host| host.facts.pid);
     hosts
@@ -105,7 +139,7 @@ async fn ask_one(path: PathBuf, request: ControlRequest, limit: Duration) -> Opt
     Some(RunningHost { facts, silent: Some(silent), ..RunningHost::default() })
 }
 
-async fn ask(path: &Path, request: ControlRequest) -> io::Result<RunningHost> {
+async fn ask<T: DeserializeOwned>(path: &Path, request: ControlRequest) -> io::Result<T> {
     let folder = ShortFolder::open(path.parent().unwrap_or(Path::new(".")))?;
     let mut stream = UnixStream::connect(folder.path(path)).await?;
     if !is_own(&stream) {

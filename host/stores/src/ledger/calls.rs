@@ -2,7 +2,7 @@
 
 use gatehouse_core::{
     Fault,
-    ports::ledger::{CallDetails, StoredCall, StoredCallFilter},
+    ports::ledger::{Activity, ActivityFilter, CallDetails, StoredCall, StoredCallFilter},
 };
 use globset::Glob;
 
@@ -25,6 +25,10 @@ pub(super) async fn calls(db: Session<'_>, filter: &StoredCallFilter) -> Result<
         values.push(SqlValue::Text(text));
         conditions.push_str(&format!(" AND {condition} ?{}", values.len()));
     }
+    if let Some(before) = filter.before {
+        values.push(SqlValue::Integer(before));
+        conditions.push_str(&format!(" AND c.number < ?{}", values.len()));
+    }
     let codes = filter.outcome.as_deref().map(ending_codes);
     if let Some(codes) = &codes {
         values.push(SqlValue::Numbers(codes));
@@ -40,6 +44,44 @@ pub(super) async fn calls(db: Session<'_>, filter: &StoredCallFilter) -> Result<
     let mut entries: Vec<StoredCall> = db.rows(&sql, &values, entry).await?;
     entries.reverse();
     Ok(entries)
+}
+
+/// Returns the slots with calls, in order of time. Percentiles are the nearest ranks.
+pub(super) async fn activity(db: Session<'_>, filter: &ActivityFilter) -> Result<Vec<Activity>> {
+    let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+    let (since, slot_ms) = (number(filter.since), number(filter.slot_ms).max(1));
+    let mut values = values![since, slot_ms].to_vec();
+    let mut conditions = String::new();
+    for (column, text) in [("t.source", &filter.source), ("t.name", &filter.tool)] {
+        let Some(text) = text else { continue };
+        values.push(SqlValue::Text(text));
+        conditions.push_str(&format!(" AND {column} = ?{}", values.len()));
+    }
+    let sql = format!(
+        "SELECT slot, count(*), CAST(sum(failed) AS bigint), CAST(sum(saved) AS bigint),
+            max(CASE WHEN place <= (total + 1) / 2 THEN took_us ELSE 0 END),
+            max(CASE WHEN place <= (total * 95 + 99) / 100 THEN took_us ELSE 0 END)
+         FROM (SELECT slot, took_us, failed, saved,
+                row_number() OVER (PARTITION BY slot ORDER BY took_us) AS place,
+                count(*) OVER (PARTITION BY slot) AS total
+            FROM (SELECT (c.at - ?1) / ?2 AS slot, c.took_us AS took_us,
+                    CASE WHEN c.ending = 0 THEN 0 ELSE 1 END AS failed,
+                    CASE WHEN c.tokens_before > c.tokens_out THEN c.tokens_before - c.tokens_out ELSE 0 END AS saved
+                FROM ledger_call c JOIN ledger_tool t ON t.number = c.tool
+                WHERE c.at >= ?1 AND c.refused = 0{conditions}) AS calls) AS ranked
+         GROUP BY slot ORDER BY slot"
+    );
+    let slot = |row: &SqlRow<'_>| {
+        Ok(Activity {
+            slot: count(row, 0)?,
+            calls: count(row, 1)?,
+            failed: count(row, 2)?,
+            saved: count(row, 3)?,
+            p50_us: count(row, 4)?,
+            p95_us: count(row, 5)?,
+        })
+    };
+    db.rows(&sql, &values, slot).await
 }
 
 /// Returns the principals with their number of calls.

@@ -26,7 +26,8 @@ pub use self::caller_views::InstructionsWriter;
 pub use self::client_table::searches_tools;
 pub use self::http::{
     AdminServer, BearerToken, BearerTokenError, BoundServer, Credentials, HostName, HttpError, HttpSettings,
-    MAX_CONNECTIONS, SettingError, WebOrigin, bind, bind_admin, parse_proxy,
+    MAX_CONNECTIONS, PageHandler, PageServer, SettingError, WebOrigin, bind, bind_admin, bind_pages,
+    parse_proxy,
 };
 pub(crate) use json_text::response_id;
 pub use lists::clients::ClientInfo;

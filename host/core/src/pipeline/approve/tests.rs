@@ -1,6 +1,7 @@
 //! Tests of the questions, of how long approvals last and what they apply to, and that nested calls cannot avoid them.
 
 mod chains;
+mod queue;
 
 use std::{sync::Arc, time::Duration};
 
@@ -28,6 +29,7 @@ fn approving_client() -> Arc<FakeClient> {
 struct Host {
     pipeline: Arc<Pipeline>,
     catalog: Arc<Catalog>,
+    queue: Arc<ApprovalQueue>,
 }
 
 impl Host {
@@ -42,9 +44,10 @@ impl Host {
         let preset = CompiledPreset::compile(&[("p".to_owned(), preset)].into(), "p").expect("compiles");
         let source = Fixture::new(id, tools);
         let catalog = Catalog::build(&preset, vec![source.listed().await]).expect("a catalog");
-        let stages: Vec<Arc<dyn Stage>> =
-            vec![Arc::new(AdmitStage), Arc::new(DeadlineStage), Arc::new(ApproveStage::default())];
-        Self { pipeline: Arc::new(Pipeline::new(stages)), catalog: Arc::new(catalog) }
+        let queue = Arc::<ApprovalQueue>::default();
+        let approve = Arc::new(ApproveStage::new(Arc::clone(&queue)));
+        let stages: Vec<Arc<dyn Stage>> = vec![Arc::new(AdmitStage), Arc::new(DeadlineStage), approve];
+        Self { pipeline: Arc::new(Pipeline::new(stages)), catalog: Arc::new(catalog), queue }
     }
 
     /// A host with `look` (read-only), `keep` (mutating), `erase` and `run` (external-exec), and one rule.
@@ -209,7 +212,7 @@ async fn forwarding_tools_are_exempt_from_effect_rules_only() {
         let source = Fixture::new(id(gate), vec![with_effect("call_tool", Effect::ExternalExec)]);
         let catalog = Catalog::build(&preset, vec![source.listed().await]).expect("a catalog");
         let pipeline = Arc::new(Pipeline::new(vec![Arc::new(ApproveStage::default())]));
-        let host = Host { pipeline, catalog: Arc::new(catalog) };
+        let host = Host { pipeline, catalog: Arc::new(catalog), queue: Arc::default() };
         let user = approving_client();
         host.call(&user, "call_tool", json!({})).await.expect("allowed");
         assert_eq!(user.asked().len(), asked, "{gate}");

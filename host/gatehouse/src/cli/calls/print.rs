@@ -113,7 +113,8 @@ fn csv_row(call: &StoredCall) -> [String; 21] {
     ]
 }
 
-pub(super) fn print_call(call: &StoredCall) {
+/// Returns what is known about a call, and where its time went.
+pub(crate) fn call_facts(call: &StoredCall) -> Vec<(&'static str, String)> {
     let CallDetails {
         id,
         principal,
@@ -152,9 +153,8 @@ pub(super) fn print_call(call: &StoredCall) {
             format!("{} in, {} out, {tokens_before} before shortening", call.tokens_in, call.tokens_out),
         ),
     ]);
-    for (name, value) in lines.iter().filter(|(_, value)| !value.is_empty()) {
-        out::line(format!("{name:<13} {value}"));
-    }
+    lines.retain(|(_, value)| !value.is_empty());
+    lines
 }
 
 fn ms(us: u64) -> String {

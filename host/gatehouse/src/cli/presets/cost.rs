@@ -155,7 +155,7 @@ fn bar(part: u64, most: u64) -> String {
     full + PARTS[(eighths % 8) as usize]
 }
 
-pub(in crate::cli) fn tokens(tools: &Value) -> usize {
+pub(crate) fn tokens(tools: &Value) -> usize {
     BpeTokenCounter.count(&tools.to_string(), TokenEncoding::O200k)
 }
 

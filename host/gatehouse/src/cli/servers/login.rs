@@ -283,7 +283,7 @@ fn address(name: &str, server: &ServerConfig) -> CommandResult<String> {
 }
 
 /// Opens the default browser. Returns whether that worked.
-fn open(url: &str) -> bool {
+pub(in crate::cli) fn open(url: &str) -> bool {
     let (program, before): (&str, &[&str]) = match std::env::consts::OS {
         "macos" => ("open", &[]),
         "windows" => ("rundll32", &["url.dll,FileProtocolHandler"]),

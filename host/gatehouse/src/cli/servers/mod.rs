@@ -19,6 +19,8 @@ use gatehouse_core::{
 use serde_json::{Map, Value, json};
 
 use self::login::LoginReport;
+pub(super) use self::login::open;
+pub(crate) use self::review::pretty_json;
 use super::{CommandError, CommandResult, GlobalArgs, OutputFormat, PlainError, confirm, with_header};
 use crate::{
     compose::Composition,
@@ -183,7 +185,7 @@ fn one(name: &str, server: &ServerConfig, from: &str, left_out: Option<&OmittedI
 }
 
 /// Returns the command line or the URL, with secrets redacted.
-pub(super) fn reached_by(definition: &ServerDefinition) -> String {
+pub(crate) fn reached_by(definition: &ServerDefinition) -> String {
     let mut command_or_url = match &definition.transport {
         ServerTransport::Stdio { command, args, .. } => {
             let words = std::iter::once(command).chain(args);

@@ -163,7 +163,8 @@ fn promise_text(promise: &ToolPromise) -> String {
     words
 }
 
-fn pretty_json(canonical: &str) -> String {
+/// Returns a definition with its members on lines.
+pub(crate) fn pretty_json(canonical: &str) -> String {
     let value = serde_json::from_str::<Value>(canonical).unwrap_or_default();
     format!("{value:#}\n")
 }

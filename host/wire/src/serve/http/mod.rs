@@ -23,6 +23,7 @@ mod held_response;
 mod listener;
 mod mcp;
 mod page;
+mod pages;
 mod reply;
 mod router;
 mod settings;
@@ -49,6 +50,7 @@ use door_audit::DoorAudit;
 use guard::RequestGuard;
 use listener::HttpListener;
 use mcp::PresetServices;
+pub use pages::{PageHandler, PageServer, bind_pages};
 use router::Router;
 pub use settings::{HostName, HttpSettings, MAX_CONNECTIONS, SettingError, WebOrigin, parse_proxy};
 
@@ -62,6 +64,9 @@ pub enum HttpError {
     /// Listening for operators beyond loopback requires people.
     #[error("refusing to listen for operators on {0} without [auth]: anyone could read the metrics")]
     NeedsAuth(SocketAddr),
+    /// Pages are for the user of this machine.
+    #[error("refusing to show pages on {0}: it is no loopback address")]
+    NotLoopback(SocketAddr),
     #[error("cannot listen on {address}: {cause}")]
     Bind { address: SocketAddr, cause: std::io::Error },
 }
