@@ -27,7 +27,7 @@ const MAX_CONNECTIONS: usize = 32;
 /// Maximum bytes of a form.
 const MAX_FORM: usize = 256 << 10;
 
-/// Headers of every page: it loads only its own files, sends forms only to this server, and nobody stores or frames it.
+/// Headers of every page: it loads only its own files, sends forms only to this server, and is neither stored nor framed.
 /// With the policy `no-referrer`, browsers would send forms with the origin `null`.
 const HEADERS: [(HeaderName, &str); 4] = [
     (
