@@ -95,10 +95,15 @@ fn what_the_preset_hides_is_unknown_to_scripts() {
 
 #[test]
 fn calls_that_a_person_must_approve_do_not_run_unasked() {
-    let (_place, mut client) =
-        host("gates.script = {}\ngates.echo = {}\n[presets.p.approve]\ntools = [\"echo\"]\n");
-    let direct = text_of(&client.call("echo", json!({"text": "x"})));
-    let scripted = fails(&mut client, "await tools.echo.echo({text: 'x'})");
+    let preset = "gates.script = {}\ngates.echo = {}\n[presets.p.approve]\ntools = [\"echo\"]\n";
+    let place = Place::with(&format!("{PRESETS}[presets.p]\n{preset}"), &["script", "echo"]);
+    // `gatehouse call` cannot ask.
+    let call = |tool: &str, arguments: Value| {
+        let ran = place.run(&["call", tool, &arguments.to_string(), "--preset", "p"]);
+        format!("{}{}", ran.stdout(), ran.stderr())
+    };
+    let direct = call("echo", json!({"text": "x"}));
+    let scripted = call("run_code", json!({"code": "await tools.echo.echo({text: 'x'})"}));
     assert!(direct.contains("approv") && scripted.contains("approv"), "{direct}\n{scripted}");
 }
 

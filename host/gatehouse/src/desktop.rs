@@ -4,7 +4,7 @@
 //! Names of tools are data for these programs, never part of a script, an option or markup. Arguments are not shown. A
 //! notification can fail or be hidden, so nothing depends on it.
 
-use std::{collections::HashSet, env, process::Stdio, sync::Arc, time::Duration};
+use std::{collections::HashSet, process::Stdio, sync::Arc, time::Duration};
 
 use gatehouse_core::{
     names::quoted,
@@ -14,6 +14,8 @@ use tokio::{
     process::Command,
     time::{sleep, timeout},
 };
+
+use crate::config::Env;
 
 /// Time in which a user who sees a form answers it, or a remembered approval applies.
 const DELAY: Duration = Duration::from_secs(2);
@@ -25,8 +27,7 @@ const PROGRAM_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Announces calls that still wait after [`DELAY`]. Returns at once if there is no desktop.
 pub(crate) async fn announce_approvals(queue: Arc<ApprovalQueue>) {
-    let has_session = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| env::var_os(name).is_some());
-    if !has_session && !cfg!(target_os = "macos") {
+    if !Env::has_desktop() {
         return;
     }
     let (mut added, mut announced) = (queue.follow(), HashSet::new());

@@ -12,7 +12,7 @@ use self::home::ReaderHome;
 use super::{Fence, all_fences};
 
 /// Commands that are not run: the start of the command, and the reason.
-const NOT_RUN: [(&str, &str); 10] = [
+const NOT_RUN: [(&str, &str); 12] = [
     ("cargo xtask gates", "builds for minutes"),
     ("cargo install", "builds for minutes"),
     ("cargo xtask run #", "builds for minutes; packaging/tests serves with what it builds"),
@@ -20,6 +20,8 @@ const NOT_RUN: [(&str, &str); 10] = [
     ("cargo xtask bench", "measures for minutes"),
     ("gatehouse gates dev", "serves until it is stopped: languages/dev.rs"),
     ("gatehouse gates push", "needs a registry: registry.rs"),
+    ("gatehouse approve", "asks at a terminal: asking/operator.rs"),
+    ("gatehouse dashboard", "serves until it is stopped: dashboard.rs"),
     ("gatehouse calls --follow", "prints until it is stopped: calls.rs"),
     ("gatehouse status --watch", "needs a terminal: watching.rs"),
     ("createuser --pwprompt", "asks for a password on a terminal; the next commands use the user"),
@@ -135,6 +137,7 @@ pages! {
     clients: "docs/clients.md",
     coming_from: "docs/coming-from.md",
     company_proxy: "docs/company-proxy.md",
+    dashboard: "docs/dashboard.md",
     debugging_gates: "docs/debugging-gates.md",
     documents: "docs/documents.md",
     gate_reference: "docs/gate-reference.md",

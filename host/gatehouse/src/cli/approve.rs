@@ -70,7 +70,7 @@ pub(super) async fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -
         match choice {
             Choice::Answer(allow) => {
                 let effect = control::answer(&state, pid, &request.id, allow).await;
-                out::note(describe(&request, allow, &effect.map_err(CommandError::failed)?));
+                out::note(describe_answer(&request, allow, &effect.map_err(CommandError::failed)?));
             }
             Choice::Skip => drop(skipped.insert(request.id)),
             Choice::Quit => return Ok(()),
@@ -111,7 +111,7 @@ async fn ask(pid: u32, request: &ApprovalRequest) -> CommandResult<Choice> {
 }
 
 /// Returns what an answer did.
-pub(crate) fn describe(request: &ApprovalRequest, allow: bool, effect: &AnswerEffect) -> String {
+pub(crate) fn describe_answer(request: &ApprovalRequest, allow: bool, effect: &AnswerEffect) -> String {
     let tool = quoted(&request.tool, 64);
     let verdict = |allowed: bool| if allowed { "allowed" } else { "declined" };
     match effect {

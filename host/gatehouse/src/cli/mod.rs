@@ -2,12 +2,12 @@
 
 mod agent_template;
 mod allowed_tools;
-pub(crate) mod approve;
+mod approve;
 mod audit;
 mod backup;
 mod cache;
 mod call;
-pub(crate) mod calls;
+mod calls;
 mod completions;
 mod dashboard;
 mod docs;
@@ -26,7 +26,7 @@ mod restore;
 mod schema;
 mod scripts;
 mod serve;
-pub(crate) mod servers;
+mod servers;
 mod status;
 mod tools;
 mod trust;
@@ -37,10 +37,12 @@ use clap::{Args, Parser, Subcommand};
 use gatehouse_core::{CompiledPreset, Fault};
 use serde::Serialize;
 
-pub(crate) use call::run_tool;
 pub(crate) use completions::answer as answer_completions;
-pub(crate) use mcp_config::client_config;
-pub(crate) use presets::tokens;
+pub(crate) use {approve::describe_answer, call::run_tool, mcp_config::client_config, presets::tokens};
+pub(crate) use {
+    calls::{call_facts, outcome_words},
+    servers::{pretty_json, reached_by},
+};
 
 pub(crate) use crate::global_args::GlobalArgs;
 use crate::{

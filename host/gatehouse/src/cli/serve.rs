@@ -1,5 +1,6 @@
 //! `gatehouse serve`: serves a preset over stdio, or all presets over HTTP.
 
+mod background;
 mod greeting;
 
 use std::{net::SocketAddr, pin::pin, sync::Arc, time::Duration};
@@ -7,12 +8,13 @@ use std::{net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 use clap::Args;
 use gatehouse_core::{CompiledPreset, pipeline::ApprovalQueue};
 use gatehouse_wire::serve::{self, BearerToken, Credentials, HttpError, HttpSettings, ServedPresets};
-use tokio::{sync::mpsc, task::JoinSet, time::timeout};
+use tokio::{sync::mpsc, time::timeout};
 
+use self::background::BackgroundTasks;
 use self::greeting::{Greeting, over_stdio};
 use super::{CommandError, CommandResult, GlobalArgs};
 use crate::{
-    compose::{self, Composition, HostReadiness},
+    compose::{self, AnonymousCallers, Composition, HostReadiness},
     config::{self, Config, Env, applied},
     control::{ControlledHost, HostFacts},
     desktop,
@@ -23,9 +25,6 @@ use crate::{
 
 /// Time for a start to report its error after the client disconnected.
 const MAX_ERROR_WAIT: Duration = Duration::from_secs(1);
-
-/// Maximum wait for the tasks to end. A task that reads from a disk that does not respond cannot be ended.
-const MAX_TASK_WAIT: Duration = Duration::from_secs(5);
 
 #[derive(Args)]
 pub(super) struct Arguments {
@@ -80,7 +79,7 @@ pub(super) async fn run(arguments: Arguments, global: &GlobalArgs, env: &Env) ->
     let drain = composition.config.http.drain;
     let mut background = BackgroundTasks::default();
     let approvals = Arc::<ApprovalQueue>::default();
-    let pipeline = composition.stages(&compose::AnonymousCallers::HostClients, Arc::clone(&approvals));
+    let pipeline = composition.stages(&AnonymousCallers::HostClients, Arc::clone(&approvals));
     let features = composition.stores.servers.live.connected_clients();
     let presets = ServedPresets::starting(pipeline, &chosen.preset, chosen.description.clone(), features);
     let presets = Arc::new(presets.map_err(CommandError::usage)?);
@@ -284,21 +283,4 @@ fn admin_failure(error: HttpError) -> CommandError {
         _ => "Add [auth] and an access rule with `admin = true`, or listen on 127.0.0.1.",
     };
     CommandError::usage(format!("[admin] listen: {error}. {next}"))
-}
-
-/// Background tasks of a host. They must end before the runtime does: a task in blocking work would otherwise continue
-/// after it, and panic at its next timer. Dropping this aborts them.
-#[derive(Default)]
-struct BackgroundTasks(JoinSet<()>);
-
-impl BackgroundTasks {
-    fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static) {
-        self.0.spawn(task);
-    }
-
-    async fn end(mut self) {
-        if timeout(MAX_TASK_WAIT, self.0.shutdown()).await.is_err() {
-            tracing::warn!("a blocked task did not end within {} s", MAX_TASK_WAIT.as_secs());
-        }
-    }
 }

@@ -187,6 +187,12 @@ impl Env {
         }
     }
 
+    /// Whether there is a graphical session.
+    pub(crate) fn has_desktop() -> bool {
+        cfg!(target_os = "macos")
+            || ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some())
+    }
+
     pub(crate) fn colors(&self) -> bool {
         !self.is_set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|terminal| terminal != "dumb")
     }

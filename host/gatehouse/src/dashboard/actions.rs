@@ -15,10 +15,10 @@ use super::{
     presets::preset_switch,
     segment,
     snapshot::{Snapshot, SnapshotReader},
-    tools::{ARGUMENT_PREFIX, argument_of},
+    tool_forms::{ARGUMENT_PREFIX, argument_of},
 };
 use crate::{
-    cli::{approve, run_tool},
+    cli::{describe_answer, run_tool},
     config::{ConfigText, Env, edit},
     control,
     plain_error::PlainError,
@@ -94,7 +94,7 @@ async fn approve(snapshot: &Snapshot, form: &Query) -> Result<String, PlainError
     };
     let effect =
         control::answer(state, host.facts.pid, id, allow).await.map_err(|error| error.to_string())?;
-    Ok(approve::describe(request, allow, &effect))
+    Ok(describe_answer(request, allow, &effect))
 }
 
 async fn reconnect(snapshot: &Snapshot, server: &str) -> Result<String, PlainError> {

@@ -11,7 +11,7 @@ use super::{
     view::{Cell, Content, Field, FieldKind, Form, Page, Section},
 };
 use crate::{
-    cli::calls::{call_facts, outcome_words},
+    cli::{call_facts, outcome_words},
     compose::SystemClock,
     plain_error::PlainError,
 };

@@ -12,6 +12,7 @@ mod presets;
 mod servers;
 mod session;
 mod snapshot;
+mod tool_forms;
 mod tools;
 mod view;
 mod wiki;
@@ -178,6 +179,10 @@ impl PageHandler for Dashboard {
             HeaderValue::try_from(value).ok().map(|value| response.headers_mut().insert(name, value));
         };
         let (status, kind, body) = match reply {
+            Reply::Page(status, page) if page.refresh > 0 => {
+                set(header::REFRESH, &page.refresh.to_string());
+                (status, "text/html; charset=utf-8", page.render().unwrap_or_default())
+            }
             Reply::Page(status, page) => {
                 (status, "text/html; charset=utf-8", page.render().unwrap_or_default())
             }
@@ -228,11 +233,11 @@ impl Query {
         let pairs = pairs.map(|(key, value)| (key.as_str(), value.as_str()));
         encoded(pairs.chain([(name, value)].into_iter().filter(|(_, value)| !value.is_empty())))
     }
+}
 
-    /// Returns a pair for an address.
-    fn of(name: &str, value: &str) -> String {
-        encoded([(name, value)].into_iter())
-    }
+/// Returns a pair for an address.
+fn encoded_pair(name: &str, value: &str) -> String {
+    encoded([(name, value)].into_iter())
 }
 
 /// Rows of a page of a long list.

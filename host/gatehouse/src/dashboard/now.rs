@@ -63,7 +63,7 @@ pub(super) async fn page(
     }
     sections.extend(week.sections());
     sections.push(host_section(hosts, now));
-    Ok(Page { refresh: 15, ..Page::new("Now", "/", sections) })
+    Ok(Page::new("Now", "/", sections))
 }
 
 /// Returns the calls that wait for an approval, with the buttons that answer them.

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use gatehouse_core::{SourceId, capability::Capability};
 
 use super::{
-    Query, paged, segment,
+    Query, encoded_pair, paged, segment,
     snapshot::{KnownPreset, ListedTool, Snapshot},
     view::{Cell, Content, Form, Page, Section},
 };
 use crate::{
-    cli::{client_config, servers::reached_by},
+    cli::{client_config, reached_by},
     config::Env,
     global_args::GlobalArgs,
 };
@@ -143,7 +143,7 @@ pub(super) fn preset(snapshot: &Snapshot, name: &str, (global, env): (&GlobalArg
     }
     let all = Cell::link(
         "All tools of the preset, to search and to switch off",
-        format!("/tools?{}", Query::of("preset", name)),
+        format!("/tools?{}", encoded_pair("preset", name)),
     );
     sections.push(Section { links: vec![all], ..Section::new("Tools with the largest definitions", table) });
     let denied = config.presets.get(name).map_or(&[][..], |preset| &preset.deny);
@@ -157,7 +157,7 @@ pub(super) fn preset(snapshot: &Snapshot, name: &str, (global, env): (&GlobalArg
     });
     let off: Vec<Vec<Cell>> = off.collect();
     if !off.is_empty() {
-        let table = Content::table("Switched off", &["Pattern", ""], off, "");
+        let table = Content::table("Switched off", &["Pattern", "Action"], off, "");
         sections.push(Section::new("Switched off (deny)", table));
     }
     let access: Vec<Vec<Cell>> = sources(tools).into_iter().map(|source| access(snapshot, source)).collect();
@@ -165,7 +165,7 @@ pub(super) fn preset(snapshot: &Snapshot, name: &str, (global, env): (&GlobalArg
     sections.push(Section::new("What its tools have access to", table));
     let connect = match client_config(config, global, env, name) {
         Ok(text) => Content::Text(text),
-        Err(reason) => Content::Facts(vec![("", Cell::long(&reason.message).tone("bad"))]),
+        Err(reason) => Content::Facts(vec![("Reason", Cell::long(&reason.message).tone("bad"))]),
     };
     let about =
         format!("For Claude Code and Claude Desktop. Others: gatehouse mcp-config {name} --client cursor");

@@ -19,13 +19,13 @@ use super::{
     view::{Cell, Content, Form, Page, Section},
 };
 use crate::{
-    cli::servers::{pretty_json, reached_by},
+    cli::{pretty_json, reached_by},
     compose::SystemClock,
     control::RunningHost,
     plain_error::PlainError,
 };
 
-pub(super) const HEADER: [&str; 6] = ["Server", "State", "Tools", "In hosts", "Last error", ""];
+pub(super) const HEADER: [&str; 6] = ["Server", "State", "Tools", "In hosts", "Last error", "Action"];
 
 /// State of a server, the worst of all hosts.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -191,7 +191,7 @@ pub(super) async fn server(
             ),
         ),
         ("Calls", Cell::link("show", format!("/calls?source={source}"))),
-        ("", Cell::form(reconnect(name))),
+        ("Connection", Cell::form(reconnect(name))),
     ];
     let hosts = row.hosts.iter().map(|(pid, status)| {
         vec![

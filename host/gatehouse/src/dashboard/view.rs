@@ -25,7 +25,7 @@ pub(super) struct Page {
     pub(super) active: &'static str,
     /// Value that forms must send back.
     pub(super) csrf: String,
-    /// Seconds after which the browser loads the page again, or 0.
+    /// Seconds after which the browser loads the page again, if the user follows it, or 0.
     pub(super) refresh: u32,
     pub(super) notices: Vec<String>,
     pub(super) sections: Vec<Section>,
@@ -85,7 +85,7 @@ impl Content {
     /// Returns a table, or `empty` if it has no rows.
     pub(super) fn table(label: &str, header: &[&str], rows: Vec<Vec<Cell>>, empty: &str) -> Self {
         if rows.is_empty() {
-            return Self::Facts(vec![("", Cell::from(empty))]);
+            return Self::Text(empty.to_owned());
         }
         let header = header.iter().map(|name| Cell::from(*name)).collect();
         Self::Table(Table { label: label.to_owned(), header, rows, bulk: None })

@@ -9,7 +9,7 @@ use gatehouse_core::names::quoted;
 use gatehouse_stores::{LinkedPage, WikiRoots};
 
 use super::{
-    Query,
+    Query, encoded_pair,
     snapshot::Snapshot,
     view::{Cell, Content, Field, Form, Page, Section, escaped},
 };
@@ -72,7 +72,7 @@ fn draw(pages: &[LinkedPage], center: &str) -> Page {
         Section::new("", Content::Form(form)),
         Section::new("Links between pages", picture).about(about),
     ];
-    let link = |id: &str| Cell::link(id, format!("/wiki?{}", Query::of("page", id)));
+    let link = |id: &str| Cell::link(id, format!("/wiki?{}", encoded_pair("page", id)));
     let orphans = pages.iter().filter(is_orphan).map(|page| vec![link(&page.id)]);
     let missing = pages.iter().flat_map(|page| {
         page.unresolved
@@ -118,7 +118,7 @@ fn picture(pages: &[&LinkedPage]) -> String {
                 boxes,
                 "<a href=\"/wiki?{}\"><rect class=\"box{tone}\" x=\"{x}\" y=\"{y}\" width=\"{}\" height=\"{}\" rx=\"4\"/>\
                  <text class=\"name\" x=\"{}\" y=\"{}\">{}</text></a>",
-                Query::of("page", &page.id),
+                encoded_pair("page", &page.id),
                 BOX.0,
                 BOX.1,
                 x + 8,

@@ -147,17 +147,6 @@ impl DownstreamServers {
         }
     }
 
-    /// Ends the connection to a server, closes its circuit breaker, and connects again.
-    ///
-    /// # Errors
-    ///
-    /// `not-found` for an unknown server, and the fault of the connection.
-    pub async fn reconnect(&self, server: &str) -> Result<(), Fault> {
-        let server = self.server(server)?;
-        server.disconnect().await;
-        server.connection().await.map(drop)
-    }
-
     /// Starts to list the `wanted` servers that were never listed, and retries as long as the returned tokens are held.
     pub async fn ask_unlisted(&self, wanted: impl Fn(&ServerStatus) -> bool) -> Vec<Arc<()>> {
         let mut tokens = Vec::new();

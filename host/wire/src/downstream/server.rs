@@ -8,6 +8,7 @@ mod connection_use;
 mod listing;
 mod omitted_items;
 mod policies;
+mod reconnecting;
 mod skill_files;
 mod source;
 mod stored_start;

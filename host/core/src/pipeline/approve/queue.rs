@@ -68,7 +68,7 @@ pub struct ApprovalQueue {
     requests: Mutex<QueuedRequests>,
     /// Requests that were ever added.
     added: watch::Sender<u64>,
-    /// False if nobody can answer.
+    /// True while a person can answer.
     is_open: AtomicBool,
 }
 
@@ -260,7 +260,7 @@ impl QueuedCall {
         ApprovalAnswer::by_client(allowed)
     }
 
-    /// Removes the request, which nobody can answer any more.
+    /// Removes the request: no later answer counts.
     pub(super) fn withdraw(self) {
         lock(&self.queue.requests).remove(&self.id);
     }

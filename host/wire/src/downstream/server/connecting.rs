@@ -158,19 +158,6 @@ impl DownstreamServer {
         outcome.await
     }
 
-    /// Ends the shared connection, and forgets earlier failures.
-    pub(in crate::downstream) async fn disconnect(&self) {
-        let connection = {
-            let mut inner = lock(&self.inner);
-            inner.breaker.record_success();
-            inner.state = ServerState::Configured;
-            inner.connection.take()
-        };
-        if let Some(connection) = connection {
-            connection.close().await;
-        }
-    }
-
     /// Returns a connection for the request of a client, which declares what clients have now unless it was used before.
     pub(super) async fn connection_for_request(&self) -> Result<Arc<dyn ServerConnection>, Fault> {
         if let Some(outdated) = self.take_outdated(None) {
