@@ -1,14 +1,14 @@
-// Looks at every page of the dashboard in Chromium, and does what a person would do there.
+// Looks at every page of the dashboard in Chromium, or does what a person would do there.
 //
-// Arguments: the address that opens the pages, the browser, a folder for screenshots, and a file that makes the broken
-// server work. Prints what it saw as JSON; fails at the first thing that is wrong.
+// Arguments: `look` or `act`, the address that opens the pages, the browser, a folder for screenshots, and a file that
+// makes the broken server work. Prints what it saw as JSON; fails at the first thing that is wrong.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 
-const [address, executablePath, screenshots, switchFile] = process.argv.slice(2);
+const [mode, address, executablePath, screenshots, switchFile] = process.argv.slice(2);
 const require = createRequire(path.join(process.env.MODULES, 'x.js'));
 const { chromium } = require('playwright-core');
 const axe = fs.readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
@@ -27,157 +27,174 @@ assert.equal((await stranger.goto(address)).status(), 403, 'the address works on
 
 const base = new URL(address).origin;
 const links = async (page) => page.$$eval('a[href]', (all) => all.map((link) => link.getAttribute('href')));
-const pages = ['/', '/calls', '/tools', '/tools?sort=name&page=3', '/tools?q=fails', '/tools?preset=team', '/servers',
+const pages = ['/', '/calls', '/tools', '/tools?sort=name&page=2', '/tools?q=fails', '/tools?preset=team', '/servers',
   '/servers/broken', '/servers/many', '/presets', '/presets/team', '/wiki', '/tools/many/fails'];
 await opened.goto(`${base}/calls`);
 pages.push((await links(opened)).find((link) => /^\/calls\/[^?]/.test(link)));
 
 const report = { pages: [] };
-for (const colorScheme of ['light', 'dark']) {
-  for (const width of WIDTHS) {
-    const context = await browser.newContext({ storageState, colorScheme, viewport: { width, height: 900 } });
-    const page = await context.newPage();
-    const complaints = [];
-    page.on('console', (message) => complaints.push(message.text()));
-    page.on('pageerror', (error) => complaints.push(String(error)));
-    for (const path of pages) {
-      const response = await page.goto(base + path);
-      assert.equal(response.status(), 200, path);
-      const bytes = (await response.body()).length;
-      assert.ok(bytes <= MAX_BYTES, `${path}: ${bytes} bytes`);
-      assert.equal(await page.evaluate(() => document.scripts.length), 0, path);
+async function look() {
+  const context = await browser.newContext({ storageState });
+  const page = await context.newPage();
+  const complaints = [];
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+  });
+  page.on('pageerror', (error) => complaints.push(String(error)));
+  for (const path of pages) {
+    const response = await page.goto(base + path);
+    assert.equal(response.status(), 200, path);
+    const bytes = (await response.body()).length;
+    assert.ok(bytes <= MAX_BYTES, `${path}: ${bytes} bytes`);
+    assert.equal(await page.evaluate(() => document.scripts.length), 0, path);
+    await page.evaluate(axe);
+    for (const width of WIDTHS) {
+      await page.setViewportSize({ width, height: 900 });
       const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
       assert.ok(overflow <= 0, `${path} is ${overflow} pixels too wide at ${width}`);
-      await page.evaluate(axe);
-      const violations = await page.evaluate(async () => (await window.axe.run()).violations);
-      const found = violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`);
-      assert.deepEqual(found, [], `${path} ${colorScheme} ${width}`);
-      report.pages.push({ path, bytes });
+      for (const colorScheme of ['light', 'dark']) {
+        await page.emulateMedia({ colorScheme });
+        const violations = await page.evaluate(async () => (await window.axe.run()).violations);
+        const matches = violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`);
+        assert.deepEqual(matches, [], `${path} ${colorScheme} ${width}`);
+      }
     }
-    assert.deepEqual(complaints, []);
-    await context.close();
+    report.pages.push({ path, bytes });
   }
+  assert.deepEqual(complaints, []);
 }
 
 const context = await browser.newContext({ storageState, viewport: { width: 1280, height: 900 } });
 const page = await context.newPage();
 
-// With the keyboard alone, everything that can be used is reached, in order, and shows that it has the focus.
-for (const path of ['/', '/tools', '/servers']) {
-  await page.goto(base + path);
-  const usable = await page.$$eval('a[href], button, input:not([type=hidden]), select, textarea, [tabindex="0"]', (all) => all.length);
-  let reached = 0;
-  for (; reached <= usable; reached += 1) {
-    await page.keyboard.press('Tab');
-    const focus = await page.evaluate(() => {
-      const at = document.activeElement;
-      return at === document.body ? null : getComputedStyle(at).outlineStyle;
-    });
-    if (focus === null) break;
-    assert.notEqual(focus, 'none', `${path}: the focus is not visible`);
-  }
-  assert.equal(reached, usable, path);
-}
-
-// Names of tools and servers are text.
-await page.goto(`${base}/tools?q=${encodeURIComponent('<img')}`);
-assert.ok((await page.textContent('tbody')).includes('<img src=x onerror=alert(1)>'));
-assert.equal(await page.$('tbody img'), null);
-
-if (screenshots) {
-  for (const [name, path] of [['now', '/'], ['tools', '/tools'], ['preset', '/presets/team']]) {
+async function useKeyboard() {
+  // With the keyboard alone, everything that can be used is reached, in order, and shows that it has the focus.
+  for (const path of ['/', '/tools', '/servers']) {
     await page.goto(base + path);
-    await page.screenshot({ path: `${screenshots}/dashboard-${name}.png` });
+    const usable = await page.$$eval('a[href], button, input:not([type=hidden]), select, textarea, [tabindex="0"]', (all) => all.length);
+    let reached = 0;
+    for (; reached <= usable; reached += 1) {
+      await page.keyboard.press('Tab');
+      const focus = await page.evaluate(() => {
+        const at = document.activeElement;
+        return at === document.body ? null : getComputedStyle(at).outlineStyle;
+      });
+      if (focus === null) break;
+      assert.notEqual(focus, 'none', `${path}: the focus is not visible`);
+    }
+    assert.equal(reached, usable, path);
+  }
+
+  // Names of tools and servers are text.
+  await page.goto(`${base}/tools/many/hostile`);
+  const shown = await page.textContent('main');
+  assert.ok(shown.includes('<img src=x onerror=alert(1)>') && !shown.includes('\u202e'));
+  assert.equal(await page.$('main img'), null);
+}
+
+async function act() {
+  if (screenshots) {
+    for (const [name, path] of [['now', '/'], ['tools', '/tools'], ['preset', '/presets/team']]) {
+      await page.goto(base + path);
+      await page.screenshot({ path: `${screenshots}/dashboard-${name}.png` });
+    }
+  }
+
+  const notice = () => page.textContent('.notice');
+
+  // The waiting approval, by keyboard: one press.
+  await page.goto(base);
+  await page.focus('button:has-text("Allow")');
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('.notice');
+  report.approved = await notice();
+
+  // The tool that fails: one click.
+  await page.goto(base);
+  await page.click('section:has(h2:has-text("Failing tools today")) a');
+  assert.equal(await page.textContent('h1'), 'fails of many');
+  report.failure = await page.textContent('section:has(h2:has-text("Last failures")) tbody');
+
+  // The failing server: one click.
+  fs.writeFileSync(switchFile, '');
+  await page.goto(base);
+  await page.click('tr:has-text("broken") button:has-text("Reconnect")');
+  await page.waitForSelector('.notice');
+  report.reconnected = await notice();
+
+  // The changed tool: two clicks.
+  await page.goto(base);
+  await page.click('a[href="/servers#changes"]');
+  report.difference = await page.textContent('#changes pre');
+  await page.click('#changes button');
+  await page.waitForSelector('.notice');
+  report.reviewed = await notice();
+
+  // A tool off and on again.
+  await page.goto(`${base}/tools?preset=team&q=fails`);
+  await page.check('tbody input[type=checkbox]');
+  await page.click('button:has-text("Switch the selected tools off")');
+  await page.waitForSelector('.notice');
+  report.off = await notice();
+  await page.click('tr:has-text("server:many.fails") button');
+  await page.waitForSelector('.notice');
+  report.on = await notice();
+
+  // A tool with a form from its schema.
+  await page.goto(`${base}/tools/many/says`);
+  await page.fill('[name="argument.text"]', 'from the page');
+  await page.click('button:has-text("Call it")');
+  await page.waitForSelector('.notice');
+  report.tried = await notice();
+
+  // Another description.
+  await page.fill('form[action="/tools/describe"] textarea', 'Says it again.');
+  await page.click('button:has-text("Save in presets.toml")');
+  await page.waitForSelector('.notice');
+  report.described = await notice();
+
+  // A new server, which is tested first.
+  await page.goto(`${base}/servers`);
+  await page.fill('[name="name"]', 'fresh');
+  await page.fill('[name="reached_by"]', process.env.NEW_SERVER);
+  await page.fill('[name="variable1"]', 'FRESH_KEY');
+  await page.fill('[name="value1"]', 's3cret-value');
+  await page.click('button:has-text("Test it")');
+  await page.waitForSelector('.notice');
+  report.tested = await notice();
+  assert.ok(!(await page.content()).includes('s3cret-value'));
+  await page.click('section:has-text("Tested and not saved") button:has-text("Save")');
+  await page.waitForSelector('.notice');
+  report.added = await notice();
+
+  // A form without the value of this session does nothing.
+  const cookies = (await context.cookies()).map(({ name, value }) => `${name}=${value}`).join('; ');
+  const forged = (headers) => fetch(`${base}/reconnect`, {
+    method: 'POST', redirect: 'manual', body: 'server=broken&csrf=0',
+    headers: { 'content-type': 'application/x-www-form-urlencoded', cookie: cookies, ...headers },
+  });
+  assert.equal((await forged({})).status, 403);
+  assert.equal((await forged({ origin: 'https://evil.example' })).status, 403);
+  assert.equal((await fetch(base)).status, 403, 'without the cookie');
+
+  // The time of a page, without the browser.
+  report.ms = {};
+  for (const path of ['/', '/tools', '/calls', '/servers', '/presets/team']) {
+    const times = [];
+    for (let round = 0; round < 9; round += 1) {
+      const start = performance.now();
+      await (await fetch(base + path, { headers: { cookie: cookies } })).text();
+      times.push(performance.now() - start);
+    }
+    report.ms[path] = times.sort((a, b) => a - b)[4];
   }
 }
 
-const notice = () => page.textContent('.notice');
-
-// The waiting approval, by keyboard: one press.
-await page.goto(base);
-await page.focus('button:has-text("Allow")');
-await page.keyboard.press('Enter');
-await page.waitForSelector('.notice');
-report.approved = await notice();
-
-// The tool that fails: one click.
-await page.goto(base);
-await page.click('section:has(h2:has-text("Failing tools today")) a');
-assert.equal(await page.textContent('h1'), 'fails of many');
-report.failure = await page.textContent('section:has(h2:has-text("Last failures")) tbody');
-
-// The failing server: one click.
-fs.writeFileSync(switchFile, '');
-await page.goto(base);
-await page.click('tr:has-text("broken") button:has-text("Reconnect")');
-await page.waitForSelector('.notice');
-report.reconnected = await notice();
-
-// The changed tool: two clicks.
-await page.goto(base);
-await page.click('a[href="/servers#changes"]');
-report.difference = await page.textContent('#changes pre');
-await page.click('#changes button');
-await page.waitForSelector('.notice');
-report.reviewed = await notice();
-
-// A tool off and on again.
-await page.goto(`${base}/tools?preset=team&q=fails`);
-await page.check('tbody input[type=checkbox]');
-await page.click('button:has-text("Switch the selected tools off")');
-await page.waitForSelector('.notice');
-report.off = await notice();
-await page.click('tr:has-text("server:many.fails") button');
-await page.waitForSelector('.notice');
-report.on = await notice();
-
-// A tool with a form from its schema.
-await page.goto(`${base}/tools/many/says`);
-await page.fill('[name="argument.text"]', 'from the page');
-await page.click('button:has-text("Call it")');
-await page.waitForSelector('.notice');
-report.tried = await notice();
-
-// Another description.
-await page.fill('form[action="/tools/describe"] textarea', 'Says it again.');
-await page.click('button:has-text("Save in presets.toml")');
-await page.waitForSelector('.notice');
-report.described = await notice();
-
-// A new server, which is tested first.
-await page.goto(`${base}/servers`);
-await page.fill('[name="name"]', 'fresh');
-await page.fill('[name="reached_by"]', process.env.NEW_SERVER);
-await page.fill('[name="variable1"]', 'FRESH_KEY');
-await page.fill('[name="value1"]', 's3cret-value');
-await page.click('button:has-text("Test it")');
-await page.waitForSelector('.notice');
-report.tested = await notice();
-assert.ok(!(await page.content()).includes('s3cret-value'));
-await page.click('section:has-text("Tested and not saved") button:has-text("Save")');
-await page.waitForSelector('.notice');
-report.added = await notice();
-
-// A form without the value of this session does nothing.
-const cookies = (await context.cookies()).map(({ name, value }) => `${name}=${value}`).join('; ');
-const forged = (headers) => fetch(`${base}/reconnect`, {
-  method: 'POST', redirect: 'manual', body: 'server=broken&csrf=0',
-  headers: { 'content-type': 'application/x-www-form-urlencoded', cookie: cookies, ...headers },
-});
-assert.equal((await forged({})).status, 403);
-assert.equal((await forged({ origin: 'https://evil.example' })).status, 403);
-assert.equal((await fetch(base)).status, 403, 'without the cookie');
-
-// The time of a page, without the browser.
-report.ms = {};
-for (const path of ['/', '/tools', '/calls', '/servers', '/presets/team']) {
-  const times = [];
-  for (let round = 0; round < 9; round += 1) {
-    const start = performance.now();
-    await (await fetch(base + path, { headers: { cookie: cookies } })).text();
-    times.push(performance.now() - start);
-  }
-  report.ms[path] = times.sort((a, b) => a - b)[4];
+if (mode === 'look') {
+  await look();
+  await useKeyboard();
+} else {
+  await act();
 }
 console.log(JSON.stringify(report));
 await browser.close();

@@ -37,13 +37,6 @@ use clap::{Args, Parser, Subcommand};
 use gatehouse_core::{CompiledPreset, Fault};
 use serde::Serialize;
 
-pub(crate) use completions::answer as answer_completions;
-pub(crate) use {approve::describe_answer, call::run_tool, mcp_config::client_config, presets::tokens};
-pub(crate) use {
-    calls::{call_facts, outcome_words},
-    servers::{pretty_json, reached_by},
-};
-
 pub(crate) use crate::global_args::GlobalArgs;
 use crate::{
     compose::Composition,
@@ -51,6 +44,12 @@ use crate::{
     out,
     plain_error::PlainError,
     telemetry::{self, LogFormat},
+};
+pub(crate) use completions::answer as answer_completions;
+pub(crate) use {approve::describe_answer, call::run_tool, mcp_config::client_config, presets::tokens};
+pub(crate) use {
+    calls::{call_facts, outcome_words},
+    servers::{pretty_json, reached_by},
 };
 
 /// MCP gateway: one server, many sandboxed gates
