@@ -47,11 +47,13 @@ const ICON: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 16 1
 /// Time for which the figures of charts are used again. A week of calls takes longer to read than a page.
 const CHART_AGE: Duration = Duration::from_secs(10);
 
+/// Activity of a week, and when it was read. Its key is a source and a tool, empty for all tools.
+type ReadActivity = (Instant, Vec<Activity>);
+
 pub(crate) struct Dashboard {
     reader: SnapshotReader,
     sessions: Sessions,
-    /// Activity of a week by tool, empty for all tools, and when it was read.
-    weeks: Mutex<HashMap<(String, String), (Instant, Vec<Activity>)>>,
+    weeks: Mutex<HashMap<(String, String), ReadActivity>>,
 }
 
 impl Dashboard {

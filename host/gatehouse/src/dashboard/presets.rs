@@ -48,7 +48,7 @@ pub(super) fn page(snapshot: &Snapshot, query: &Query) -> Page {
     let rules: Vec<Vec<Cell>> = rules.collect();
     if !rules.is_empty() {
         let table = Content::table("Access rules", &["Who", "Presets", "Rule"], rules, "");
-        sections.push(Section::new("Who may use them", table));
+        sections.push(Section::new("Access rules", table));
     }
     Page::new("Presets", "/presets", sections)
 }
@@ -162,7 +162,7 @@ pub(super) fn preset(snapshot: &Snapshot, name: &str, (global, env): (&GlobalArg
     }
     let access: Vec<Vec<Cell>> = sources(tools).into_iter().map(|source| access(snapshot, source)).collect();
     let table = Content::table("Access", &["Gate or server", "May use"], access, "None.");
-    sections.push(Section::new("What its tools have access to", table));
+    sections.push(Section::new("Access of its tools", table));
     let connect = match client_config(config, global, env, name) {
         Ok(text) => Content::Text(text),
         Err(reason) => Content::Facts(vec![("Reason", Cell::long(&reason.message).tone("bad"))]),

@@ -46,7 +46,7 @@ pub(super) fn describe_section(source: &str, tool: &str, presets: &[String]) -> 
     let mut form = tool_form("/tools/describe", source, tool, presets, "Save in presets.toml");
     form.fields.push(Field::text("name", "Name", ""));
     form.fields.push(Field { kind: FieldKind::Lines, ..Field::text("description", "Description", "") });
-    let about = "What clients of the preset see instead. An empty field shows what the gate or server says.";
+    let about = "Clients of the preset see this instead. An empty field shows what the gate or server says.";
     Section::new("Another name or description", Content::Form(form)).about(about)
 }
 

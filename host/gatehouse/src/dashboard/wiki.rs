@@ -73,14 +73,14 @@ fn draw(pages: &[LinkedPage], center: &str) -> Page {
         Section::new("Links between pages", picture).about(about),
     ];
     let link = |id: &str| Cell::link(id, format!("/wiki?{}", encoded_pair("page", id)));
-    let orphans = pages.iter().filter(is_orphan).map(|page| vec![link(&page.id)]);
+    let orphans: Vec<Vec<Cell>> = pages.iter().filter(is_orphan).map(|page| vec![link(&page.id)]).collect();
     let missing = pages.iter().flat_map(|page| {
         page.unresolved
             .iter()
             .map(move |to| vec![link(&page.id), Cell::from(&to.edge), Cell::from(&to.target)])
     });
-    let tables: [(&str, &[&str], Vec<Vec<Cell>>); 2] = [
-        ("Pages without links", &["Page"], orphans.collect()),
+    let tables = [
+        ("Pages without links", &["Page"][..], orphans),
         ("Links to pages that do not exist", &["Page", "Edge", "To"], missing.collect()),
     ];
     for (heading, header, mut rows) in tables {
