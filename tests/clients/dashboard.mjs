@@ -48,17 +48,19 @@ async function look() {
     assert.ok(bytes <= MAX_BYTES, `${path}: ${bytes} bytes`);
     assert.equal(await page.evaluate(() => document.scripts.length), 0, path);
     await page.evaluate(axe);
-    for (const width of WIDTHS) {
+    const check = async (colorScheme, width, options) => {
       await page.setViewportSize({ width, height: 900 });
+      await page.emulateMedia({ colorScheme });
       const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
       assert.ok(overflow <= 0, `${path} is ${overflow} pixels too wide at ${width}`);
-      for (const colorScheme of ['light', 'dark']) {
-        await page.emulateMedia({ colorScheme });
-        const violations = await page.evaluate(async () => (await window.axe.run()).violations);
-        const matches = violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`);
-        assert.deepEqual(matches, [], `${path} ${colorScheme} ${width}`);
-      }
-    }
+      const violations = await page.evaluate(async (given) => (await window.axe.run(given)).violations, options);
+      const matches = violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`);
+      assert.deepEqual(matches, [], `${path} ${colorScheme} ${width}`);
+    };
+    // Colors do not depend on the width, and nothing else depends on the colors.
+    const colors = 'color-contrast';
+    for (const width of WIDTHS) await check('light', width, { rules: { [colors]: { enabled: false } } });
+    for (const scheme of ['light', 'dark']) await check(scheme, WIDTHS.at(-1), { runOnly: [colors] });
     report.pages.push({ path, bytes });
   }
   assert.deepEqual(complaints, []);
@@ -176,14 +178,17 @@ async function act() {
   assert.equal((await forged({})).status, 403);
   assert.equal((await forged({ origin: 'https://evil.example' })).status, 403);
   assert.equal((await fetch(base)).status, 403, 'without the cookie');
+}
 
-  // The time of a page, without the browser.
+// The median time of pages in milliseconds, without the browser.
+async function measure() {
+  const cookie = (await context.cookies()).map(({ name, value }) => `${name}=${value}`).join('; ');
   report.ms = {};
   for (const path of ['/', '/tools', '/calls', '/servers', '/presets/team']) {
     const times = [];
     for (let round = 0; round < 9; round += 1) {
       const start = performance.now();
-      await (await fetch(base + path, { headers: { cookie: cookies } })).text();
+      await (await fetch(base + path, { headers: { cookie } })).text();
       times.push(performance.now() - start);
     }
     report.ms[path] = times.sort((a, b) => a - b)[4];
@@ -196,5 +201,6 @@ if (mode === 'look') {
 } else {
   await act();
 }
+await measure();
 console.log(JSON.stringify(report));
 await browser.close();

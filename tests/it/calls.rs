@@ -61,11 +61,39 @@ fn calls_of_all_hosts_are_listed_and_one_is_shown_with_its_times() {
 }
 
 #[test]
+fn arguments_and_reply_are_stored_if_the_file_says_so_and_each_reading_is_in_the_audit() {
+    let place = place("[ledger]\nbodies = true\n[audit]\nenabled = true\n");
+    let mut client = Client::start(&place, "p");
+    client.text("echo", json!({"text": "Bearer abc \u{202e}def"}));
+    let id = listed(&place, &[], 1)[0]["id"].as_str().expect("an id").to_owned();
+    assert!(!place.run(&["calls", &id]).stdout().contains("arguments"));
+    let shown = place.run(&["calls", &id, "--bodies"]).stdout();
+    assert!(shown.contains("arguments     {\"text\":\"Bearer [redacted] "), "{shown}");
+    assert!(shown.contains("\nreply\nBearer [redacted] ") && !shown.contains('\u{202e}'), "{shown}");
+    let shown = place.run(&["calls", &id, "--bodies", "--json"]).json();
+    assert_eq!(shown["bodies"]["reply"], "Bearer [redacted] \u{202e}def", "{shown}");
+    let audit = place.run(&["audit", "search", "--json"]).json().to_string();
+    assert_eq!(audit.matches(&format!("read arguments and reply of call {id}")).count(), 2, "{audit}");
+    place.write("presets.toml", "[presets.p]\ngates.echo = {}\n[ledger]\nbodies = true\n");
+    let refused = place.run(&["calls", &id, "--bodies"]);
+    assert!(refused.stderr().contains("bodies needs the audit: set enabled = true under [audit]"));
+}
+
+#[test]
 fn wrong_arguments_and_a_ledger_that_is_off_are_named() {
     let place = place("");
     let unknown = place.run(&["calls", "019ad6c1-0f3b-7c52-9b0e-5a1f0c6de7b2"]);
     assert_eq!(unknown.code(), 1);
     assert!(unknown.stderr().contains("unknown call '019ad6c1-"), "{}", unknown.stderr());
+    Client::start(&place, "p").text("echo", json!({"text": "x"}));
+    let id = listed(&place, &[], 1)[0]["id"].as_str().expect("an id").to_owned();
+    let missing = place.run(&["calls", &id, "--bodies"]);
+    assert_eq!(missing.code(), 1);
+    assert!(
+        missing.stderr().contains("are not stored. With bodies = true under [ledger]"),
+        "{}",
+        missing.stderr()
+    );
     let outcome = place.run(&["calls", "--outcome", "timeout"]);
     assert_eq!(outcome.code(), 2);
     assert!(outcome.stderr().contains("unknown outcome 'timeout': expected one of ok, error, "));

@@ -121,8 +121,9 @@ fn a_request_can_do_no_more_than_its_preset() {
             .is_some_and(|reason| reason.contains("unknown action 'kg_edit'")),
         "{response}"
     );
-    let response =
-        requested(&mut client, json!({"intent": "QUERY", "action": "echo", "params": {"text": "hi"}}));
+    // A command cannot ask.
+    let echo = json!({"intent": "QUERY", "action": "echo", "params": {"text": "hi"}});
+    let (_, response) = from_stdin(&place, &echo.to_string(), &["--preset", "asked"]);
     assert_eq!(response["error"]["type"], "PERMISSION", "no user can approve it: {response}");
     assert!(
         response["error"]["message"].as_str().is_some_and(|reason| reason.contains("approv")),

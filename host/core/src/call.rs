@@ -1,5 +1,6 @@
 //! Tool calls and their context.
 
+pub(crate) mod call_bodies;
 pub mod call_time;
 mod caller;
 pub mod envelope;

@@ -25,10 +25,7 @@ use gatehouse_core::{
     outcome::Fault,
     ports::{
         CallLedger, Clock,
-        ledger::{
-            Activity, ActivityFilter, CallSample, MetricsFilter, RelatedTool, StoredCall, StoredCallFilter,
-            ToolMetrics,
-        },
+        ledger::{CallSample, MetricsFilter, RelatedTool, ToolMetrics},
     },
     tool::ToolId,
 };
@@ -60,6 +57,15 @@ const GATHER_TIME: Duration = Duration::from_secs(1);
 /// A tool call may wait for the query.
 const MAX_FLUSH_WAIT: Duration = Duration::from_secs(1);
 
+/// Limits of what the ledger stores of single calls. Daily totals stay.
+#[derive(Debug, Clone, Copy)]
+pub struct LedgerRetention {
+    /// Days after which calls are deleted, at least one.
+    pub days: u32,
+    /// Maximum bytes of all arguments and replies, of which the newest stay.
+    pub body_bytes: u32,
+}
+
 pub struct LedgerTables {
     inner: Arc<Inner>,
 }
@@ -69,8 +75,7 @@ struct Inner {
     /// The file with the key of the pseudonyms of callers. `None` if the database has it.
     key_file: Option<PathBuf>,
     clock: Arc<dyn Clock>,
-    /// Retention of individual calls in milliseconds.
-    retention_ms: i64,
+    retention: LedgerRetention,
     queue: Mutex<LedgerQueue>,
     losses: LossCounter,
     /// Locked by the writing task.
@@ -86,27 +91,31 @@ struct LedgerWriting {
 }
 
 impl LedgerTables {
-    /// Uses a file that the first call creates, with a key file next to it. Individual calls are deleted after
-    /// `retention_days`, at least one; daily totals stay.
-    pub fn sqlite(path: PathBuf, retention_days: u32, clock: Arc<dyn Clock>) -> Self {
+    /// Uses a file that the first call creates, with a key file next to it.
+    pub fn sqlite(path: PathBuf, retention: LedgerRetention, clock: Arc<dyn Clock>) -> Self {
         let key_file = path.with_extension("key");
         let db = SqliteDatabase::new(&schema::FILE, path);
-        Self::new(Database::Sqlite(Arc::new(db)), Some(key_file), retention_days, clock)
+        Self::new(Database::Sqlite(Arc::new(db)), Some(key_file), retention, clock)
     }
 
     /// Uses tables of a server, which several hosts can share.
     #[cfg(feature = "postgres")]
-    pub fn postgres(server: PostgresConfig, retention_days: u32, clock: Arc<dyn Clock>) -> Self {
+    pub fn postgres(server: PostgresConfig, retention: LedgerRetention, clock: Arc<dyn Clock>) -> Self {
         let server = PostgresServer::new("ledger 'postgres'", server, ServerTables::Own(schema::PART));
-        Self::new(Database::Postgres(server), None, retention_days, clock)
+        Self::new(Database::Postgres(server), None, retention, clock)
     }
 
-    fn new(db: Database, key_file: Option<PathBuf>, retention_days: u32, clock: Arc<dyn Clock>) -> Self {
+    fn new(
+        db: Database,
+        key_file: Option<PathBuf>,
+        retention: LedgerRetention,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
         let inner = Inner {
             db,
             key_file,
             clock,
-            retention_ms: i64::from(retention_days.max(1)) * DAY_MS,
+            retention,
             queue: Mutex::default(),
             losses: LossCounter::default(),
             writing: tokio::sync::Mutex::default(),
@@ -126,40 +135,6 @@ impl LedgerTables {
     /// Deletes single calls after their retention, without creating the database.
     pub async fn forget_old_calls(&self) -> Result<(), Fault> {
         if self.exists().await? { self.inner.forget_calls().await } else { Ok(()) }
-    }
-
-    /// Returns the number of the last stored call, or 0, without creating the database.
-    pub async fn last_call(&self) -> Result<i64, Fault> {
-        let read =
-            async |db: Session<'_>| db.value("SELECT coalesce(max(number), 0) FROM ledger_call", &[]).await;
-        self.inner.db.read_existing(read).await
-    }
-
-    /// Returns stored calls, oldest first, without creating the database. Of a burst, only some calls are stored.
-    pub async fn calls(&self, filter: &StoredCallFilter) -> Result<Vec<StoredCall>, Fault> {
-        // As for metrics.
-        let _ignored = timeout(MAX_FLUSH_WAIT, self.inner.write_detached()).await;
-        let filter = filter.clone();
-        self.inner.db.read_existing(async move |db: Session<'_>| calls::calls(db, &filter).await).await
-    }
-
-    /// Returns the slots of time with calls that match, without creating the database.
-    pub async fn activity(&self, filter: &ActivityFilter) -> Result<Vec<Activity>, Fault> {
-        let filter = filter.clone();
-        self.inner.db.read_existing(async move |db: Session<'_>| calls::activity(db, &filter).await).await
-    }
-
-    /// Returns the principals of the stored calls with their number of calls, without creating the database.
-    pub async fn principals(&self) -> Result<Vec<(String, u64)>, Fault> {
-        self.inner.db.read_existing(async |db: Session<'_>| calls::principals(db).await).await
-    }
-
-    /// Removes what names a principal from the stored calls, without creating the database. Returns their number.
-    pub async fn erase(&self, principal: &str) -> Result<u64, Fault> {
-        self.inner.write_detached().await?;
-        let principal = principal.to_owned();
-        let erase = async move |db: Session<'_>| calls::erase(db, &principal).await;
-        self.inner.db.write_existing(CALLS, erase).await
     }
 
     /// Writes queued calls and closes the ledger permanently.
@@ -187,7 +162,7 @@ impl Inner {
     }
 
     async fn forget_calls(&self) -> Result<(), Fault> {
-        let before = self.now() - self.retention_ms;
+        let before = self.now() - i64::from(self.retention.days.max(1)) * DAY_MS;
         let forget = async move |db: Session<'_>| write::forget_calls(db, before).await;
         while self.db.write(CALLS, forget).await? {}
         Ok(())
@@ -208,13 +183,17 @@ impl Inner {
                 }
             };
             let (written, key_file) = (Arc::clone(&batch.content), self.key_file.clone());
-            let (id, day) = (batch.id(), self.now() / DAY_MS);
+            let (id, day, body_bytes) = (batch.id(), self.now() / DAY_MS, self.retention.body_bytes);
             let write = async move |db: Session<'_>| {
                 if !batch::claim(db, "ledger_batch", &id, day).await? {
                     return Ok(());
                 }
                 let key = write::caller_key(db, key_file.as_deref()).await?;
-                write::insert(db, &written.sums, &written.rows, &key).await
+                write::insert(db, &written.sums, &written.rows, &key).await?;
+                if written.rows.iter().any(|row| row.bodies.is_some()) {
+                    write::forget_bodies(db, body_bytes).await?;
+                }
+                Ok(())
             };
             match self.db.write_known(CALLS, write).await {
                 Ok(Commit::Done(())) => {}

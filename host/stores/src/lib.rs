@@ -45,7 +45,7 @@ pub use files::{DataFile, check, check_all, copy};
 pub use keys::KeyTables;
 pub use knowledge::{KnowledgeConfig, LinkedPage, WikiKnowledge};
 pub use kv::KvTables;
-pub use ledger::{LedgerHealth, LedgerTables};
+pub use ledger::{LedgerHealth, LedgerRetention, LedgerTables};
 #[cfg(feature = "postgres")]
 pub use sql::postgres::{PostgresConfig, PostgresTimeouts};
 pub use sql::sqlite::DatabaseLock;

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::from_stdin;
 use crate::support::{Client, Place, place::SHIPPED, place::repository};
 
 fn shipped(from: &str, to: &str, more: &str) -> Place {
@@ -38,8 +39,8 @@ fn faults_before_the_gate_are_json() {
     }
     assert_eq!(client.close(), Some(0));
 
-    let mut client = Client::start(&place, "asked");
-    let response = answer(&client.call("request", json!({"intent": "QUERY", "action": "wiki_idea_search"})));
+    let sent = json!({"intent": "QUERY", "action": "wiki_idea_search"}).to_string();
+    let (_, response) = from_stdin(&place, &sent, &["--preset", "asked"]);
     assert_eq!(response["error"]["type"], "PERMISSION", "{response}");
     assert!(response["error"]["message"].to_string().contains("requires user approval"), "{response}");
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::from_stdin;
-use crate::support::{Client, Place, place::SHIPPED, place::repository, text_of};
+use crate::support::{Client, Place, place::SHIPPED, place::repository};
 
 fn place(tools: &Value, more: &str) -> Place {
     let place = Place::with("", &SHIPPED);
@@ -115,7 +115,8 @@ fn approvals_go_by_the_same_effect() {
         |tool: &str| json!({"server": "s", "tool": tool, "arguments": {"text": "x", "reply": {"done": 1}}});
     let done = client.call("call_tool", call("rename"));
     assert_ne!(done["isError"], true, "{done}");
-    let asked = text_of(&client.call("call_tool", call("echo")));
+    // A command cannot ask.
+    let asked = place.run(&["call", "call_tool", &call("echo").to_string(), "--preset", "asked"]).stdout();
     assert!(asked.contains("requires user approval"), "{asked}");
 }
 

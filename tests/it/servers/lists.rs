@@ -1,5 +1,7 @@
 //! Tool lists of servers: paged, changing, and with tools that must be left out.
 
+use std::time::Instant;
+
 use serde_json::json;
 
 use super::{Listening, child, showing};
@@ -33,8 +35,11 @@ fn twenty_thousand_tools_are_cut_with_a_log_line() {
     let block = child("s", &[&format!("tools={}", file.display())], "") + &child("honest", &[], "");
     place.write("presets.toml", block + "[presets.all]\nservers = [\"s\", \"honest\"]\n");
     let mut client = Client::start(&place, "all");
-    let listed = client.tools();
-    assert_eq!(listed.iter().filter(|tool| tool.starts_with("s__")).count(), 4_096);
+    // On a busy machine, the list is answered before this server is.
+    let start = Instant::now();
+    while client.tools().iter().filter(|tool| tool.starts_with("s__")).count() != 4_096 {
+        assert!(start.elapsed() < PATIENCE, "{:?}", client.tools().len());
+    }
     assert_eq!(client.text("honest__echo", json!({"text": "here"})), "here");
     assert_eq!(client.text("s__echo", json!({"text": "and here"})), "and here");
     client.log_with("tools after number 4096 were not read");

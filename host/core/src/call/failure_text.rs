@@ -18,7 +18,7 @@ const MAX_SCANNED_BYTES: usize = 16 << 10;
 /// Argument values that are scanned for secrets.
 const MAX_SCANNED_VALUES: usize = 10_000;
 
-const REDACTION_MARK: &str = "[redacted]";
+pub(super) const REDACTION_MARK: &str = "[redacted]";
 
 /// Returns the error text of a call. `None` if the call succeeded or its error has no text.
 pub(crate) fn failure_text(source: &dyn Source, arguments: &Value, outcome: &Outcome) -> Option<String> {
@@ -36,9 +36,8 @@ pub(crate) fn failure_text(source: &dyn Source, arguments: &Value, outcome: &Out
     let text = source.redact(text);
     let mut secrets = Vec::new();
     collect_secrets(arguments, false, &mut secrets, &mut { MAX_SCANNED_VALUES });
-    let text = Redactor::new(&secrets).redact_text(text);
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let text = redact_credentials(&words).join(" ");
+    let text = redact_credentials(&Redactor::new(&secrets).redact_text(text));
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     (!text.is_empty()).then(|| names::quoted(&text, MAX_STORED_CHARS))
 }
 
@@ -47,7 +46,7 @@ fn truncate(text: &str) -> &str {
 }
 
 /// Collects strings under keys that sound like credentials.
-fn collect_secrets(value: &Value, secret: bool, into: &mut Vec<Secret>, remaining: &mut usize) {
+pub(super) fn collect_secrets(value: &Value, secret: bool, into: &mut Vec<Secret>, remaining: &mut usize) {
     if *remaining == 0 {
         return;
     }
@@ -65,16 +64,21 @@ fn collect_secrets(value: &Value, secret: bool, into: &mut Vec<Secret>, remainin
 }
 
 /// Redacts words that look like credentials, or that follow `bearer` or `basic`.
-fn redact_credentials(words: &[&str]) -> Vec<String> {
+pub(super) fn redact_credentials(text: &str) -> String {
     let is_scheme = |word: &str| {
         let word = word.trim_matches(|c: char| !c.is_ascii_alphanumeric()).to_ascii_lowercase();
         word.ends_with("bearer") || word.ends_with("basic")
     };
     let mut after_scheme = false;
-    let clean = words.iter().map(|word| {
+    let clean = text.split_inclusive(char::is_whitespace).map(|part| {
+        let word = part.trim_end();
+        if word.is_empty() {
+            return part.to_owned();
+        }
         let secret = after_scheme;
         after_scheme = is_scheme(word);
-        if secret { REDACTION_MARK.to_owned() } else { redact_word(word) }
+        let clean = if secret { REDACTION_MARK.to_owned() } else { redact_word(word) };
+        clean + &part[word.len()..]
     });
     clean.collect()
 }

@@ -64,6 +64,7 @@ impl CallObserver for LedgerObserver {
             tokens_in: estimated_tokens(record.bytes_in),
             tokens_out: estimated_tokens(record.text_bytes_out),
             details,
+            bodies: record.bodies.clone(),
         });
     }
 }
@@ -123,7 +124,7 @@ mod tests {
         source.hangs.store(hangs, Ordering::Relaxed);
         let seen = Arc::new(Seen::default());
         let observer = LedgerObserver::new(Arc::clone(&seen) as _, Arc::new(FixedClock(7)), host);
-        let observe = ObserveStage::new(vec![Box::new(observer)]);
+        let observe = ObserveStage::new(vec![Box::new(observer)], false);
         let mut context =
             context(vec![Arc::new(observe), Arc::new(AdmitStage), Arc::new(DeadlineStage)], &source, name)
                 .await;

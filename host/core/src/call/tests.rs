@@ -72,7 +72,7 @@ async fn calls_of_unknown_tools_are_recorded_too() {
     for (name, arguments) in
         [("search", json!({"q": "ä"})), ("search", json!({"is_error": true})), ("serach", json!({}))]
     {
-        let observe = ObserveStage::new(vec![Box::new(Ledger(Arc::clone(&seen)))]);
+        let observe = ObserveStage::new(vec![Box::new(Ledger(Arc::clone(&seen)))], false);
         let context = context(vec![Arc::new(observe), Arc::new(AdmitStage)], &source(), name).await;
         let _ = Call::new(context, arguments).run().await;
     }

@@ -1,6 +1,7 @@
 //! Passes a record of every finished call to observers.
 //!
-//! Observers see sizes and kinds, never arguments or results, and a short error text without secrets.
+//! Observers see sizes and kinds and a short error text without secrets. Arguments and replies only if the ledger stores
+//! them, without secrets.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,8 +11,10 @@ use tracing::Level;
 
 use super::{Next, Stage};
 use crate::{
-    Call, CallContext, FaultKind, LogLimit, Outcome, call::failure_text::failure_text, json, names,
-    ports::ledger::SampleEnding,
+    Call, CallContext, FaultKind, LogLimit, Outcome,
+    call::{call_bodies::call_bodies, failure_text::failure_text},
+    json, names,
+    ports::ledger::{CallBodies, SampleEnding},
 };
 
 /// Log target of call lines, at level info.
@@ -30,6 +33,8 @@ pub struct CallRecord<'a> {
     pub text_bytes_out: usize,
     /// One line, bounded, without secrets. `None` if the call succeeded or its error has no text.
     pub error: Option<String>,
+    /// `None` if the ledger does not store them.
+    pub bodies: Option<CallBodies>,
 }
 
 pub trait CallObserver: Send + Sync {
@@ -75,19 +80,24 @@ impl CallObserver for CallCounter {
 
 pub struct ObserveStage {
     observers: Vec<Box<dyn CallObserver>>,
+    with_bodies: bool,
 }
 
 impl ObserveStage {
-    pub fn new(observers: Vec<Box<dyn CallObserver>>) -> Self {
-        Self { observers }
+    /// Creates the stage. `with_bodies` is true if records have the arguments and the reply.
+    pub fn new(observers: Vec<Box<dyn CallObserver>>, with_bodies: bool) -> Self {
+        Self { observers, with_bodies }
     }
 
     async fn run_observed(&self, call: &mut Call, next: Next<'_>) -> Outcome {
         let context = Arc::clone(&call.context);
         let bytes_in = json::encoded_len(&call.arguments);
+        // As the client sent them: later stages fill and take them.
+        let sent = self.with_bodies.then(|| call.arguments.clone());
         let outcome = next.run(call).await;
         let error =
             context.entry().ok().and_then(|entry| failure_text(&*entry.source, &call.arguments, &outcome));
+        let bodies = |sent| Some(call_bodies(&*context.entry().ok()?.source, &sent, &outcome));
         let (bytes_out, text_bytes_out) = match &outcome {
             Ok(reply) => (reply.bytes(), reply.text_bytes()),
             Err(fault) => (fault.message.len(), fault.message.len()),
@@ -100,6 +110,7 @@ impl ObserveStage {
             bytes_out,
             text_bytes_out,
             error,
+            bodies: sent.and_then(bodies),
         };
         for observer in self.observers.iter().filter(|observer| observer.is_on()) {
             observer.observe(&record);

@@ -20,6 +20,8 @@ pub enum AuditKind {
     Key,
     /// Data of a principal that was erased.
     Erasure,
+    /// Arguments and reply of a call that an operator read in the ledger.
+    Reading,
     /// Old entries that were deleted.
     Retention,
     /// Entries that could not be stored.
@@ -28,7 +30,7 @@ pub enum AuditKind {
 
 enum_words! { AuditKind {
     Call: "call", SignIn: "sign-in", Refusal: "refusal", Configuration: "configuration", Key: "key",
-    Erasure: "erasure", Retention: "retention", Loss: "loss",
+    Erasure: "erasure", Reading: "reading", Retention: "retention", Loss: "loss",
 } }
 
 /// An entry. The store adds its number, time and digest.

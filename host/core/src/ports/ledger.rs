@@ -1,5 +1,5 @@
-//! The ledger: single calls for some time, and permanent statistics of the whole machine. It stores neither arguments nor
-//! replies.
+//! The ledger: single calls for some time, and permanent statistics of the whole machine. It stores arguments and replies
+//! only if the configuration says so.
 
 use std::sync::Arc;
 
@@ -27,6 +27,22 @@ pub struct CallSample {
     pub tokens_in: u64,
     pub tokens_out: u64,
     pub details: CallDetails,
+    /// `None` if the ledger does not store them.
+    pub bodies: Option<CallBodies>,
+}
+
+/// Arguments and reply of a call: bounded, without secrets.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct CallBodies {
+    /// JSON.
+    pub arguments: String,
+    pub reply: String,
+}
+
+impl CallBodies {
+    pub fn bytes(&self) -> usize {
+        self.arguments.len() + self.reply.len()
+    }
 }
 
 /// Properties of a call that statistics do not need, which are stored as long as single calls are.

@@ -129,6 +129,8 @@ pub struct ServerStatus {
     pub last_error: Option<String>,
     /// When its listing last changed. `None` if it never did or is unknown.
     pub last_schema_change: Option<u64>,
+    /// Last lines of its standard error, oldest first, without secrets.
+    pub log: Vec<String>,
 }
 
 #[derive(Clone)]

@@ -6,13 +6,15 @@ use std::time::Duration;
 
 use clap::Args;
 use gatehouse_core::{
-    names,
+    Principal, names,
     ports::{
         Clock as _,
-        ledger::{SampleEnding, StoredCall, StoredCallFilter},
+        audit::{AuditEntry, AuditKind, AuditLog as _},
+        ledger::{CallBodies, SampleEnding, StoredCall, StoredCallFilter},
     },
 };
 use gatehouse_stores::LedgerTables;
+use serde_json::json;
 
 pub(crate) use self::print::call_facts;
 use self::print::{CallPrinter, HEADER, row};
@@ -31,6 +33,9 @@ pub(super) struct Arguments {
     /// Show this call with its times
     #[arg(value_name = "ID")]
     id: Option<String>,
+    /// Also show its arguments and reply, if the ledger stores them; the audit records that
+    #[arg(long, requires = "id")]
+    bodies: bool,
     /// Only calls of this principal, such as key:ann
     #[arg(long, value_name = "NAME")]
     principal: Option<String>,
@@ -84,11 +89,19 @@ pub(super) async fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -
         let Some(call) = calls.first() else {
             return Err(CommandError::failed(unknown_call(&composition, id)));
         };
+        let bodies = if arguments.bodies { Some(read_bodies(&composition, id).await?) } else { None };
         if arguments.json {
-            out::json(call)
+            let mut report = json!(call);
+            if let Some(bodies) = bodies {
+                report["bodies"] = json!(bodies);
+            }
+            out::json(&report);
         } else {
             for (name, value) in call_facts(call) {
                 out::line(format!("{name:<13} {value}"));
+            }
+            if let Some(bodies) = bodies {
+                out::line(body_lines(&bodies));
             }
         }
         return Ok(());
@@ -104,6 +117,24 @@ pub(super) async fn run(arguments: &Arguments, global: &GlobalArgs, env: &Env) -
         (calls, ..) => out::table(&with_header(HEADER, calls.iter().map(row))),
     }
     Ok(())
+}
+
+/// Returns arguments and reply of a call. The audit records the reading first.
+pub(crate) async fn read_bodies(composition: &Composition, id: &str) -> Result<CallBodies, PlainError> {
+    let stores = &composition.stores;
+    let Some(bodies) = stores.recorded.bodies(id).await? else {
+        let hint = "With bodies = true under [ledger] in presets.toml, the next calls are.";
+        bail!("arguments and reply of this call are not stored. {hint}");
+    };
+    let details = format!("read arguments and reply of call {}", names::quoted(id, 64));
+    stores.audit.commit(AuditEntry::event(AuditKind::Reading, &Principal::Local, "ok", &details)).await?;
+    Ok(bodies)
+}
+
+/// Returns arguments and reply as text. Hidden characters are escaped.
+pub(crate) fn body_lines(bodies: &CallBodies) -> String {
+    let reply: Vec<String> = bodies.reply.lines().map(|line| names::quoted(line, usize::MAX)).collect();
+    format!("arguments     {}\nreply\n{}", names::quoted(&bodies.arguments, usize::MAX), reply.join("\n"))
 }
 
 fn unknown_call(composition: &Composition, id: &str) -> String {

@@ -48,7 +48,7 @@ use crate::{
 pub(crate) use completions::answer as answer_completions;
 pub(crate) use {approve::describe_answer, call::run_tool, mcp_config::client_config, presets::tokens};
 pub(crate) use {
-    calls::{call_facts, outcome_words},
+    calls::{body_lines, call_facts, outcome_words, read_bodies},
     servers::{pretty_json, reached_by},
 };
 

@@ -60,7 +60,7 @@ impl Composition {
             Arc::new(LocalPathsStage::new(Arc::clone(&paths))),
             Arc::new(RespondStage),
             Arc::new(ConvertStage),
-            Arc::new(ObserveStage::new(observers)),
+            Arc::new(ObserveStage::new(observers, self.config.ledger.bodies)),
             Arc::new(AuditStage::new(audit, self.config.audit.reads)),
             Arc::new(QuotaStage::new(Arc::clone(&self.stores.quotas))),
             Arc::new(AdmitStage),

@@ -19,8 +19,8 @@ use gatehouse_core::{
     quota_meter::QuotaMeter,
 };
 use gatehouse_stores::{
-    ArtifactStore, AuditTables, DocumentLibrary, KeyTables, KnowledgeConfig, LedgerHealth, LedgerTables,
-    StoreHealth, WikiKnowledge, WikiRoots,
+    ArtifactStore, AuditTables, DocumentLibrary, KeyTables, KnowledgeConfig, LedgerHealth, LedgerRetention,
+    LedgerTables, StoreHealth, WikiKnowledge, WikiRoots,
 };
 use gatehouse_wire::login::Logins;
 use tokio::sync::watch;
@@ -102,10 +102,14 @@ pub(super) fn artifacts(config: &Config, embedder: &Arc<dyn Embedder>) -> Result
     Ok(store)
 }
 
+/// Maximum bytes of the arguments and replies in the ledger.
+const MAX_LEDGER_BODY_BYTES: u32 = 256 << 20;
+
 /// Creates the ledger, which opens its database on first use.
 pub(super) fn ledger(config: &Config, clock: &Arc<dyn Clock>) -> Arc<LedgerTables> {
     let path = config.state.join("ledger.db");
-    Arc::new(LedgerTables::sqlite(path, config.ledger.retention_days, Arc::clone(clock)))
+    let retention = LedgerRetention { days: config.ledger.retention_days, body_bytes: MAX_LEDGER_BODY_BYTES };
+    Arc::new(LedgerTables::sqlite(path, retention, Arc::clone(clock)))
 }
 
 /// Creates the audit, and the meter of quotas, which stores its counts in the same database.

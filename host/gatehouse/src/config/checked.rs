@@ -117,6 +117,7 @@ impl Config {
         let default = raw.host.default_preset.as_ref();
         let cache = locate::cache_home();
         let unnamed = text.file.is_none() || raw.host.gates.is_none();
+        let audit = AuditConfig::validate(text, &raw.audit)?;
         let mut config = Self {
             file: text.file.clone(),
             choice: ConfigChoice::default(),
@@ -147,8 +148,8 @@ impl Config {
             knowledge: KnowledgeConfig::validate(raw.knowledge, &base, &state, env),
             documents: DocumentsConfig::validate(text, raw.documents, env)?,
             artifacts: ArtifactsConfig::validate(text, &raw.artifacts, &intelligence, env)?,
-            ledger: LedgerConfig::validate(text, &raw.ledger)?,
-            audit: AuditConfig::validate(text, &raw.audit)?,
+            ledger: LedgerConfig::validate(text, &raw.ledger, audit.is_on(raw.auth.is_some()))?,
+            audit,
             quotas: limits::quotas(text, raw.quotas)?,
             intelligence,
             servers,

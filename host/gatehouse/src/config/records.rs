@@ -11,7 +11,7 @@ const RETENTION_DAYS: u32 = 7;
 /// Maximum retention: ten years. Daily totals of the ledger are stored permanently.
 const MAX_RETENTION_DAYS: u32 = 3_650;
 
-/// Call statistics: counts and times, never arguments or replies. Takes effect at the next start.
+/// Calls and their statistics. Takes effect at the next start.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Ledger {
@@ -19,16 +19,21 @@ pub(crate) struct Ledger {
     pub(crate) enabled: Option<bool>,
     /// Days to store single calls, 1 to 3650, 7 by default. Daily totals are stored permanently.
     pub(crate) retention_days: Option<TextValue<u64>>,
+    /// Whether single calls are stored with arguments and reply, false by default. Needs the audit, which records who reads
+    /// them. Secrets are redacted, texts above 64 KiB left out, and the newest 256 MiB stay.
+    pub(crate) bodies: Option<TextValue<bool>>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct LedgerConfig {
     pub(crate) enabled: bool,
     pub(crate) retention_days: u32,
+    pub(crate) bodies: bool,
 }
 
 impl LedgerConfig {
-    pub(super) fn validate(text: &ConfigText, raw: &Ledger) -> Result<Self, ConfigError> {
+    /// Validates the section. `audits` is true if the audit is on.
+    pub(super) fn validate(text: &ConfigText, raw: &Ledger, audits: bool) -> Result<Self, ConfigError> {
         let mut retention_days = RETENTION_DAYS;
         if let Some(days) = &raw.retention_days {
             let allowed = u32::try_from(**days).ok().filter(|days| (1..=MAX_RETENTION_DAYS).contains(days));
@@ -37,7 +42,11 @@ impl LedgerConfig {
             };
             retention_days = allowed;
         }
-        Ok(Self { enabled: raw.enabled.unwrap_or(true), retention_days })
+        let bodies = raw.bodies.as_ref().filter(|bodies| ***bodies);
+        if let (Some(bodies), false) = (bodies, audits) {
+            bail_at!(text, bodies, "bodies needs the audit: set enabled = true under [audit]");
+        }
+        Ok(Self { enabled: raw.enabled.unwrap_or(true), retention_days, bodies: bodies.is_some() })
     }
 }
 
@@ -105,7 +114,7 @@ mod tests {
             ("[ledger]\nenabled = false", false, 7),
         ] {
             let ledger = parse(content).expect("valid").ledger;
-            assert_eq!(ledger, LedgerConfig { enabled, retention_days });
+            assert_eq!(ledger, LedgerConfig { enabled, retention_days, bodies: false });
         }
     }
 
@@ -126,6 +135,7 @@ mod tests {
     fn errors_name_the_location_and_the_range() {
         let cases = [
             ("[ledger]\nretention_days = 0", ":2:18: retention_days must be 1 to 3650"),
+            ("[ledger]\nbodies = true", ":2:10: bodies needs the audit: set enabled = true under [audit]"),
             ("[ledger]\nretention_days = 3651", ":2:18: retention_days must be 1 to 3650"),
             (
                 "[ledger]\nretention_day = 1",

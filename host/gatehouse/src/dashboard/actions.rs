@@ -18,7 +18,7 @@ use super::{
     tool_forms::{ARGUMENT_PREFIX, argument_of},
 };
 use crate::{
-    cli::{describe_answer, run_tool},
+    cli::{body_lines, describe_answer, read_bodies, run_tool},
     config::{ConfigText, Env, edit},
     control,
     plain_error::PlainError,
@@ -30,6 +30,9 @@ pub(super) async fn run(reader: &SnapshotReader, path: &str, form: &Query) -> Re
     let done = match path {
         "/approve" => return approve(&snapshot, form).await,
         "/tools/try" => return try_tool(&snapshot, form).await,
+        "/calls/bodies" => {
+            return Ok(body_lines(&read_bodies(&snapshot.composition, form.get("id")).await?));
+        }
         "/reconnect" => return reconnect(&snapshot, form.get("server")).await,
         "/servers/test" => return add::test(reader, form).await,
         "/servers/add" => add::save(reader, &snapshot, form).await?,
@@ -73,6 +76,7 @@ pub(super) fn page_after(path: &str, form: &Query) -> String {
     let tool = || format!("/tools/{}/{}", segment(form.get("source")), segment(form.get("tool")));
     match path {
         "/approve" => "/".into(),
+        "/calls/bodies" => format!("/calls/{}", segment(form.get("id"))),
         "/tools/try" | "/tools/describe" => tool(),
         "/presets/tools" => format!("/presets/{}", segment(form.get("preset"))),
         "/reconnect" => format!("/servers/{}", segment(form.get("server"))),

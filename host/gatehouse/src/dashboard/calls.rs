@@ -101,6 +101,11 @@ pub(super) async fn call(snapshot: &Snapshot, id: &str) -> Result<Option<Page>, 
     let calls = snapshot.composition.stores.recorded.calls(&filter).await?;
     Ok(calls.first().map(|call| {
         let facts = call_facts(call).into_iter().map(|(name, value)| (name, Cell::long(&value))).collect();
-        Page::new("Call", "/calls", vec![Section::new("", Content::Facts(facts))])
+        let mut section = Section::new("", Content::Facts(facts));
+        if snapshot.composition.config.ledger.bodies {
+            let button = [("", "", "Show arguments and reply (recorded in the audit)")];
+            section.links.push(Cell::form(Form::post("/calls/bodies", &[("id", id)], &button)));
+        }
+        Page::new("Call", "/calls", vec![section])
     }))
 }

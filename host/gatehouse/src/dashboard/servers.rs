@@ -71,6 +71,7 @@ struct HostServer {
     connected_at: Option<u64>,
     last_error: Option<String>,
     last_schema_change: Option<u64>,
+    log: Vec<String>,
 }
 
 pub(super) struct ServerRow {
@@ -206,6 +207,11 @@ pub(super) async fn server(
     let header = ["Host", "State", "Circuit", "Connected", "Tools changed", "Last error"];
     let table = Content::table("Hosts", &header, hosts.collect(), "No running host has this server.");
     let mut sections = vec![Section::new("", Content::Facts(facts)), Section::new("In the hosts", table)];
+    let logs = row.hosts.iter().filter(|(_, status)| !status.log.is_empty());
+    sections.extend(logs.map(|(pid, status)| {
+        let log = Cell::lines(&status.log.join("\n"));
+        Section::new(format!("Last lines of its standard error in host {pid}"), Content::Text(log.text))
+    }));
     let mut held = snapshot.composition.stores.tools.pending_changes().await?;
     held.retain(|held| held.server == name);
     sections.extend(changes(&held));

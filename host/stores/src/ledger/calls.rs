@@ -2,18 +2,62 @@
 
 use gatehouse_core::{
     Fault,
-    ports::ledger::{Activity, ActivityFilter, CallDetails, StoredCall, StoredCallFilter},
+    ports::ledger::{Activity, ActivityFilter, CallBodies, CallDetails, StoredCall, StoredCallFilter},
 };
 use globset::Glob;
+use tokio::time::timeout;
 
 use super::{
+    CALLS, LedgerTables, MAX_FLUSH_WAIT,
     read::{count, source_id},
     write::{ending_codes, ending_name},
 };
 use crate::sql::{Result, Session, SqlRow, SqlValue, values};
 
+impl LedgerTables {
+    /// Returns the number of the last stored call, or 0, without creating the database.
+    pub async fn last_call(&self) -> Result<i64, Fault> {
+        let read =
+            async |db: Session<'_>| db.value("SELECT coalesce(max(number), 0) FROM ledger_call", &[]).await;
+        self.inner.db.read_existing(read).await
+    }
+
+    /// Returns stored calls, oldest first, without creating the database. Of a burst, only some calls are stored.
+    pub async fn calls(&self, filter: &StoredCallFilter) -> Result<Vec<StoredCall>, Fault> {
+        // As for metrics.
+        let _ignored = timeout(MAX_FLUSH_WAIT, self.inner.write_detached()).await;
+        let filter = filter.clone();
+        self.inner.db.read_existing(async move |db: Session<'_>| calls(db, &filter).await).await
+    }
+
+    /// Returns the arguments and the reply of a call, without creating the database. `None` if they are not stored.
+    pub async fn bodies(&self, id: &str) -> Result<Option<CallBodies>, Fault> {
+        let id = id.to_owned();
+        self.inner.db.read_existing(async move |db: Session<'_>| bodies(db, &id).await).await
+    }
+
+    /// Returns the slots of time with calls that match, without creating the database.
+    pub async fn activity(&self, filter: &ActivityFilter) -> Result<Vec<Activity>, Fault> {
+        let filter = filter.clone();
+        self.inner.db.read_existing(async move |db: Session<'_>| activity(db, &filter).await).await
+    }
+
+    /// Returns the principals of the stored calls with their number of calls, without creating the database.
+    pub async fn principals(&self) -> Result<Vec<(String, u64)>, Fault> {
+        self.inner.db.read_existing(async |db: Session<'_>| principals(db).await).await
+    }
+
+    /// Removes what names a principal from the stored calls, without creating the database. Returns their number.
+    pub async fn erase(&self, principal: &str) -> Result<u64, Fault> {
+        self.inner.write_detached().await?;
+        let principal = principal.to_owned();
+        let write = async move |db: Session<'_>| erase(db, &principal).await;
+        self.inner.db.write_existing(CALLS, write).await
+    }
+}
+
 /// Returns the last calls that match, oldest first.
-pub(super) async fn calls(db: Session<'_>, filter: &StoredCallFilter) -> Result<Vec<StoredCall>> {
+async fn calls(db: Session<'_>, filter: &StoredCallFilter) -> Result<Vec<StoredCall>> {
     let since = i64::try_from(filter.since).unwrap_or(i64::MAX);
     let limit = i64::try_from(filter.limit).unwrap_or(i64::MAX);
     let tools = tools(db, filter).await?;
@@ -46,8 +90,16 @@ pub(super) async fn calls(db: Session<'_>, filter: &StoredCallFilter) -> Result<
     Ok(entries)
 }
 
+/// Returns the arguments and the reply of a call. `None` if they are not stored.
+async fn bodies(db: Session<'_>, id: &str) -> Result<Option<CallBodies>> {
+    let sql = "SELECT arguments, reply FROM ledger_call WHERE id = ?1 AND body_bytes > 0";
+    let bodies = |row: &SqlRow<'_>| Ok(CallBodies { arguments: row.get(0)?, reply: row.get(1)? });
+    let mut stored: Vec<CallBodies> = db.rows(sql, values![id], bodies).await?;
+    Ok(stored.pop())
+}
+
 /// Returns the slots with calls, in order of time. Percentiles are the nearest ranks.
-pub(super) async fn activity(db: Session<'_>, filter: &ActivityFilter) -> Result<Vec<Activity>> {
+async fn activity(db: Session<'_>, filter: &ActivityFilter) -> Result<Vec<Activity>> {
     let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
     let (since, slot_ms) = (number(filter.since), number(filter.slot_ms).max(1));
     let mut values = values![since, slot_ms].to_vec();
@@ -85,13 +137,13 @@ pub(super) async fn activity(db: Session<'_>, filter: &ActivityFilter) -> Result
 }
 
 /// Returns the principals with their number of calls.
-pub(super) async fn principals(db: Session<'_>) -> Result<Vec<(String, u64)>> {
+async fn principals(db: Session<'_>) -> Result<Vec<(String, u64)>> {
     let sql = "SELECT principal, count(*) FROM ledger_call WHERE principal <> '' GROUP BY principal";
     db.rows(sql, &[], |row| Ok((row.get(0)?, count(row, 1)?))).await
 }
 
 /// Removes what names a principal from its calls. Returns their number.
-pub(super) async fn erase(db: Session<'_>, principal: &str) -> Result<u64> {
+async fn erase(db: Session<'_>, principal: &str) -> Result<u64> {
     let any = "SELECT number FROM ledger_call WHERE principal = ?1 LIMIT 1";
     if db.find::<i64>(any, values![principal]).await?.is_none() {
         return Ok(0);
@@ -104,8 +156,9 @@ pub(super) async fn erase(db: Session<'_>, principal: &str) -> Result<u64> {
         "DELETE FROM ledger_caller WHERE caller IN (SELECT caller FROM ledger_call WHERE principal = ?1)";
     db.run(tools, values![principal]).await?;
     // Of another caller each, so that no statistics join them.
-    let erase = "UPDATE ledger_call SET principal = '', client = '', error = NULL, caller = -number
-         WHERE principal = ?1";
+    let erase =
+        "UPDATE ledger_call SET principal = '', client = '', error = NULL, caller = -number, body_bytes = 0,
+            arguments = NULL, reply = NULL WHERE principal = ?1";
     db.run(erase, values![principal]).await
 }
 

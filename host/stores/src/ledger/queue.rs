@@ -1,6 +1,9 @@
 //! Calls that wait to be written.
 
-use gatehouse_core::{outcome::Fault, ports::ledger::CallSample};
+use gatehouse_core::{
+    outcome::Fault,
+    ports::ledger::{CallBodies, CallSample},
+};
 
 use super::sums::CallSums;
 
@@ -9,6 +12,9 @@ const MAX_ROWS: usize = 1_000;
 
 /// Maximum number of refused calls among them. Any caller can cause many, and nothing else limits them.
 const MAX_REFUSED: usize = 5;
+
+/// Maximum bytes of their arguments and replies. Further calls are stored without.
+const MAX_BODY_BYTES: usize = 16 << 20;
 
 #[derive(Default)]
 pub(super) struct LedgerQueue {
@@ -25,6 +31,7 @@ pub(super) struct LedgerBatch {
     pub(super) rows: Vec<CallSample>,
     /// Number of refused calls, also of those without a row.
     refused: usize,
+    body_bytes: usize,
 }
 
 impl LedgerBatch {
@@ -35,7 +42,7 @@ impl LedgerBatch {
 }
 
 impl LedgerQueue {
-    pub(super) fn add(&mut self, sample: CallSample) {
+    pub(super) fn add(&mut self, mut sample: CallSample) {
         if sample.details.refused {
             self.waiting.refused += 1;
             if self.waiting.refused > MAX_REFUSED {
@@ -45,6 +52,9 @@ impl LedgerQueue {
         if !self.waiting.sums.add(&sample) {
             self.dropped += 1;
         } else if self.waiting.rows.len() < MAX_ROWS {
+            let room = MAX_BODY_BYTES.saturating_sub(self.waiting.body_bytes);
+            sample.bodies = sample.bodies.filter(|bodies| bodies.bytes() <= room);
+            self.waiting.body_bytes += sample.bodies.as_ref().map_or(0, CallBodies::bytes);
             self.waiting.rows.push(sample);
         }
     }
@@ -57,6 +67,7 @@ impl LedgerQueue {
             let newest = &unwritten.rows[unwritten.rows.len() - room..];
             self.waiting.rows.splice(..0, newest.iter().cloned());
             self.waiting.refused += unwritten.refused;
+            self.waiting.body_bytes += unwritten.body_bytes;
         } else {
             self.dropped += unwritten.sums.calls;
         }

@@ -120,4 +120,15 @@ pub(crate) const SCHEMA: Steps = &[
         sqlite: "",
         postgres: "",
     },
+    SchemaStep {
+        // 3: arguments and replies, if the configuration says so, with their bytes.
+        both: "
+    ALTER TABLE ledger_call ADD COLUMN body_bytes INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE ledger_call ADD COLUMN arguments TEXT;
+    ALTER TABLE ledger_call ADD COLUMN reply TEXT;
+    CREATE INDEX ledger_call_bodies ON ledger_call (number, body_bytes) WHERE body_bytes > 0;
+",
+        sqlite: "",
+        postgres: "",
+    },
 ];

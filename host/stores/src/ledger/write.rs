@@ -105,8 +105,9 @@ const INTO_FAILURES: &str = "INSERT INTO ledger_failure (tool, at, text) VALUES 
 
 const INTO_CALLS: &str =
     "INSERT INTO ledger_call (at, tool, caller, preset, ending, took_us, connecting_us, tokens_in, tokens_out,
-        id, principal, client, refused, rule, approval, total_us, waited_us, tokens_before, trace, error)
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)";
+        id, principal, client, refused, rule, approval, total_us, waited_us, tokens_before, trace, error, body_bytes,
+        arguments, reply)
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)";
 
 /// Writes totals and rows. Callers are hashed with `key`, so they cannot be guessed without it.
 pub(super) async fn insert<'s>(
@@ -152,6 +153,12 @@ pub(super) async fn insert<'s>(
         let CallDetails { total_us, waited_us, tokens_before, .. } = details;
         row.extend(integers(&[total_us, waited_us, tokens_before].map(|value| bounded(*value))));
         row.extend([text(details.trace.as_deref()), text(sample.error.as_deref())]);
+        let bodies = sample.bodies.as_ref();
+        row.push(SqlValue::Integer(bodies.map_or(0, |bodies| bodies.bytes() as i64)));
+        row.extend([
+            text(bodies.map(|bodies| &*bodies.arguments)),
+            text(bodies.map(|bodies| &*bodies.reply)),
+        ]);
         calls.push(row);
     }
     for (sql, rows) in [
@@ -163,6 +170,19 @@ pub(super) async fn insert<'s>(
     ] {
         let rows: Vec<Vec<SqlValue<'_>>> = rows;
         db.run_each(sql, &rows).await?;
+    }
+    Ok(())
+}
+
+/// Removes the oldest arguments and replies beyond `max_bytes`.
+pub(super) async fn forget_bodies(db: Session<'_>, max_bytes: u32) -> Result<()> {
+    let last = "SELECT max(number) FROM (SELECT number, CAST(sum(body_bytes) OVER (ORDER BY number DESC) AS bigint) AS bytes
+         FROM ledger_call WHERE body_bytes > 0) AS bodies WHERE bytes > ?1";
+    let last: Option<i64> = db.value(last, values![i64::from(max_bytes)]).await?;
+    if let Some(last) = last {
+        let forget = "UPDATE ledger_call SET body_bytes = 0, arguments = NULL, reply = NULL
+             WHERE body_bytes > 0 AND number <= ?1";
+        db.run(forget, values![last]).await?;
     }
     Ok(())
 }

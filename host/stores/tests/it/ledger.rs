@@ -15,7 +15,7 @@ use gatehouse_core::{
 use gatehouse_stores::LedgerTables;
 
 use crate::{
-    ledger_behaviours::{self, DAY, all},
+    ledger_behaviours::{self, DAY, RETENTION, all},
     support::{TestClock, clock},
 };
 
@@ -32,7 +32,7 @@ impl Place {
     }
 
     fn ledger(&self) -> LedgerTables {
-        LedgerTables::sqlite(self.path.clone(), 7, Arc::clone(&self.clock) as _)
+        LedgerTables::sqlite(self.path.clone(), RETENTION, Arc::clone(&self.clock) as _)
     }
 
     fn call(&self, tool: &str, ending: SampleEnding) -> CallSample {

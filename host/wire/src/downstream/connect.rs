@@ -159,8 +159,8 @@ impl RealConnector {
         first: Lifecycle,
         limit: Duration,
     ) -> Result<ServerSession, ConnectFailure> {
-        let redactor = Arc::clone(&context.limits.redactor);
-        let (process, output, input) = ServerProcess::start(&self.settings, &server.transport, redactor)?;
+        let (process, output, input) =
+            ServerProcess::start(&self.settings, &server.transport, &context.limits)?;
         let process = Arc::new(process);
         let peer = Peer::new(&server.name, Channel::Pipes(PipeWriter::new(input)), context.clone());
         pipes::spawn_reader(&peer, output, Some(Arc::clone(&process)));

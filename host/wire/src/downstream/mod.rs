@@ -10,6 +10,7 @@ mod peer;
 mod pipes;
 mod process;
 mod server;
+mod server_log;
 mod session;
 mod sse;
 #[cfg(test)]

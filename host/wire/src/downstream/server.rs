@@ -201,6 +201,7 @@ impl DownstreamServer {
             connected_at: inner.connected_at,
             last_error: inner.last_error.clone(),
             last_schema_change: inner.last_change,
+            log: self.limits.log.lines(),
         }
     }
 

@@ -69,6 +69,7 @@ impl ServerRegistry for Host {
             connected_at: None,
             last_error: None,
             last_schema_change: None,
+            log: Vec::new(),
         };
         vec![status("git", &[]), status("new", &["work"]), status("web", &[])]
     }

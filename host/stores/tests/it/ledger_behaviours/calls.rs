@@ -4,7 +4,10 @@ use gatehouse_core::{
     FaultKind,
     ports::{
         CallLedger as _,
-        ledger::{CallDetails, CallSample, SampleEnding, StoredCall, StoredCallFilter},
+        ledger::{
+            Activity, ActivityFilter, CallBodies, CallDetails, CallSample, SampleEnding, StoredCall,
+            StoredCallFilter,
+        },
     },
 };
 use gatehouse_stores::LedgerTables;
@@ -75,6 +78,8 @@ pub(crate) async fn calls_are_listed_as_they_were_with_every_filter<F: LedgerFix
         StoredCallFilter { after: read[0].number, ..all_calls() },
         StoredCallFilter { limit: 1, ..all_calls() },
     ];
+    let before = StoredCallFilter { before: Some(read[1].number), ..all_calls() };
+    assert_eq!(tools(&ledger, before).await, ["read_file"]);
     for filter in one {
         assert_eq!(tools(&ledger, filter.clone()).await, ["readXfile"], "{filter:?}");
     }
@@ -112,4 +117,50 @@ pub(crate) async fn an_erasure_removes_whom_a_call_was_of<F: LedgerFixture>(engi
     assert_eq!((&*other.details.principal, &*other.details.client), ("key:ben", "claude 1"));
     assert_eq!(all(&ledger).await[0].calls, 2);
     assert_eq!(all(&ledger).await[0].last_error.as_deref(), Some("tool-error"), "its text is gone, too");
+}
+
+pub(crate) async fn bodies_are_stored_up_to_a_limit_and_erased<F: LedgerFixture>(engine: F) {
+    let place = Place::new(engine);
+    let ledger = place.ledger();
+    let bodies = |reply: &str| CallBodies { arguments: "{\"a\":1}".into(), reply: reply.into() };
+    for (call, reply) in [("first", "x".repeat(40)), ("second", "y".repeat(40)), ("third", "z\0".into())] {
+        let sample = of(&format!("key:{call}"), place.call("read", SampleEnding::Replied));
+        let details = CallDetails { id: call.into(), ..sample.details.clone() };
+        ledger.record(CallSample { details, bodies: Some(bodies(&reply)), ..sample });
+        ledger.flush().await.unwrap();
+    }
+    assert_eq!(ledger.bodies("first").await, Ok(None), "beyond the limit");
+    assert_eq!(ledger.bodies("second").await, Ok(Some(bodies(&"y".repeat(40)))));
+    let third = ledger.bodies("third").await.unwrap().expect("bodies");
+    assert!(third.reply.starts_with('z'), "{third:?}");
+    assert_eq!(ledger.bodies("other").await, Ok(None));
+    assert_eq!(ledger.calls(&all_calls()).await.unwrap().len(), 3);
+    ledger.erase("key:second").await.unwrap();
+    assert_eq!(ledger.bodies("second").await, Ok(None));
+}
+
+pub(crate) async fn activity_counts_calls_by_slots_of_time<F: LedgerFixture>(engine: F) {
+    let place = Place::new(engine);
+    let ledger = place.ledger();
+    let start = place.call("read", SampleEnding::Replied).at;
+    for took_us in [9_000, 1_000, 5_000] {
+        ledger.record(CallSample { took_us, ..place.call("read", SampleEnding::Replied) });
+    }
+    place.clock.advance(2 * MINUTE);
+    let failed = place.call("write", SampleEnding::ToolError);
+    let details = CallDetails { tokens_before: 1_040, ..CallDetails::default() };
+    ledger.record(CallSample { details, ..failed });
+    let denied = place.call("write", SampleEnding::Fault(FaultKind::Denied));
+    let details = CallDetails { refused: true, ..CallDetails::default() };
+    ledger.record(CallSample { details, ..denied });
+    ledger.flush().await.unwrap();
+    let filter = ActivityFilter { source: None, tool: None, since: start, slot_ms: MINUTE };
+    let first = Activity { slot: 0, calls: 3, failed: 0, saved: 0, p50_us: 5_000, p95_us: 9_000 };
+    let last = Activity { slot: 2, calls: 1, failed: 1, saved: 1_000, p50_us: 2_000, p95_us: 2_000 };
+    assert_eq!(ledger.activity(&filter).await, Ok(vec![first, last.clone()]));
+    let later = ActivityFilter { since: start + MINUTE, ..filter.clone() };
+    assert_eq!(ledger.activity(&later).await, Ok(vec![Activity { slot: 1, ..last.clone() }]));
+    let of_tool = ActivityFilter { source: Some("s".into()), tool: Some("write".into()), ..filter };
+    assert_eq!(ledger.activity(&of_tool).await, Ok(vec![last]));
+    assert_eq!(ledger.activity(&ActivityFilter { source: Some("t".into()), ..of_tool }).await, Ok(vec![]));
 }

@@ -14,7 +14,7 @@ use gatehouse_core::{
         ledger::{CallDetails, CallSample, MetricsFilter, SampleEnding, ToolMetrics},
     },
 };
-use gatehouse_stores::LedgerTables;
+use gatehouse_stores::{LedgerRetention, LedgerTables};
 
 use crate::{
     engines::LedgerFixture,
@@ -28,6 +28,8 @@ macro_rules! ledger_behaviours {
                 calls_are_listed_as_they_were_with_every_filter,
                 a_refused_call_is_listed_and_counts_nowhere,
                 an_erasure_removes_whom_a_call_was_of,
+                bodies_are_stored_up_to_a_limit_and_erased,
+                activity_counts_calls_by_slots_of_time,
             }
             totals {
                 recorded_calls_add_up_and_survive_a_restart,
@@ -47,6 +49,9 @@ macro_rules! ledger_behaviours {
 }
 
 pub(crate) use ledger_behaviours;
+
+/// A week, and a few small bodies.
+pub(crate) const RETENTION: LedgerRetention = LedgerRetention { days: 7, body_bytes: 100 };
 
 pub(crate) const MINUTE: u64 = 60_000;
 pub(crate) const DAY: u64 = 24 * 60 * MINUTE;
@@ -87,6 +92,7 @@ pub(crate) fn call(at: u64, tool: &str, ending: SampleEnding) -> CallSample {
         tokens_in: 3,
         tokens_out: 40,
         details: CallDetails::default(),
+        bodies: None,
     }
 }
 

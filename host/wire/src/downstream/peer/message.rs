@@ -18,7 +18,11 @@ use super::{
     Peer,
     redaction::{redact_all, redact_members, redact_result},
 };
-use crate::{MIN_LARGE_MESSAGE, downstream::connection::CallFailure, serve::response_id};
+use crate::{
+    MIN_LARGE_MESSAGE,
+    downstream::{connection::CallFailure, server_log::ServerLog},
+    serve::response_id,
+};
 
 /// Maximum bytes of a message, as for clients of the host.
 pub(crate) const MAX_MESSAGE: usize = 16 << 20;
@@ -45,12 +49,17 @@ const MAX_DATA_CHARS: usize = 1_000;
 #[derive(Clone)]
 pub(crate) struct InboundLimits {
     pub(in crate::downstream) redactor: Arc<Redactor>,
+    pub(in crate::downstream) log: ServerLog,
     memory: Arc<Semaphore>,
 }
 
 impl InboundLimits {
     pub(crate) fn new(redactor: Arc<Redactor>) -> Self {
-        Self { redactor, memory: Arc::new(Semaphore::new(MAX_MEMORY / MEMORY_UNIT)) }
+        Self {
+            redactor,
+            log: ServerLog::default(),
+            memory: Arc::new(Semaphore::new(MAX_MEMORY / MEMORY_UNIT)),
+        }
     }
 }
 

@@ -10,6 +10,8 @@ use std::{
 
 use gatehouse_core::{http::Redactor, lock, names::quoted};
 
+use crate::downstream::server_log::ServerLog;
+
 /// Last lines that are quoted if no line names an error.
 const MAX_LINES: usize = 3;
 
@@ -47,6 +49,7 @@ const QUIET_LEVELS: [&str; 6] = ["TRACE", "DEBUG", "INFO", "NOTICE", "WARN", "WA
 #[derive(Default)]
 pub(super) struct ErrorOutput {
     redactor: Arc<Redactor>,
+    log: ServerLog,
     event: Mutex<ErrorEvent>,
 }
 
@@ -65,8 +68,8 @@ struct ErrorEvent {
 }
 
 impl ErrorOutput {
-    pub(super) fn new(redactor: Arc<Redactor>) -> Self {
-        Self { redactor, event: Mutex::default() }
+    pub(super) fn new(redactor: Arc<Redactor>, log: ServerLog) -> Self {
+        Self { redactor, log, event: Mutex::default() }
     }
 
     /// Reads to the end. Truncates long lines and stores only a few.
@@ -84,7 +87,12 @@ impl ErrorOutput {
             if !std::mem::replace(&mut is_rest, !is_whole) {
                 // Redact before truncating, because half a credential is not recognized.
                 let line = self.redactor.redact_body(std::mem::take(&mut line));
-                lock(&self.event).add(&String::from_utf8_lossy(&line), Instant::now());
+                let line = String::from_utf8_lossy(&line);
+                let line = line.trim_end();
+                if !line.is_empty() {
+                    self.log.add(quoted(line, MAX_CHARACTERS));
+                    lock(&self.event).add(line, Instant::now());
+                }
             }
         }
     }
@@ -97,10 +105,6 @@ impl ErrorOutput {
 
 impl ErrorEvent {
     fn add(&mut self, line: &str, now: Instant) {
-        let line = line.trim_end();
-        if line.is_empty() {
-            return;
-        }
         if self.last_at.replace(now).is_some_and(|last| now.duration_since(last) > EVENT_PAUSE) {
             *self = Self { last_at: self.last_at, ..Self::default() };
         }

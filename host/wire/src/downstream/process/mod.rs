@@ -14,11 +14,7 @@ use std::{
     time::Duration,
 };
 
-use gatehouse_core::{
-    http::{Redactor, Secret},
-    names::quoted,
-    ports::servers::ServerTransport,
-};
+use gatehouse_core::{http::Secret, names::quoted, ports::servers::ServerTransport};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::{
     net::unix::pipe::{Receiver, Sender},
@@ -27,7 +23,7 @@ use tokio::{
 
 pub use supervise::{SUPERVISE, supervise};
 
-use super::{DownstreamSettings, connection::ConnectFailure};
+use super::{DownstreamSettings, connection::ConnectFailure, peer::InboundLimits};
 use error_output::ErrorOutput;
 
 /// Time for a server to exit after its input closes, and then for its supervisor to exit.
@@ -85,7 +81,7 @@ impl ServerProcess {
     pub(super) fn start(
         settings: &DownstreamSettings,
         transport: &ServerTransport,
-        redactor: Arc<Redactor>,
+        limits: &InboundLimits,
     ) -> Result<(Self, Receiver, Sender), ConnectFailure> {
         let ServerTransport::Stdio { command, args, env, cwd } = transport else {
             return Err(ConnectFailure::permanent("its transport is not stdio"));
@@ -101,7 +97,7 @@ impl ServerProcess {
         // A process group of its own keeps terminal signals of the host from its servers.
         supervised.process_group(0);
         let (started, starting) = std::sync::mpsc::sync_channel(1);
-        let errors = Arc::new(ErrorOutput::new(redactor));
+        let errors = Arc::new(ErrorOutput::new(Arc::clone(&limits.redactor), limits.log.clone()));
         let (sender, exit) = watch::channel(None);
         let output = Arc::clone(&errors);
         // The thread must outlive the process: its end sends the parent-death signal to the supervisor.

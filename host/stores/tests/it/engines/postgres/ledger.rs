@@ -8,7 +8,7 @@ use gatehouse_stores::{LedgerTables, PostgresConfig};
 use super::{Postgres, server::Database};
 use crate::{
     engines::LedgerFixture,
-    ledger_behaviours::{all, call, ledger_behaviours},
+    ledger_behaviours::{RETENTION, all, call, ledger_behaviours},
     support::{
         clock,
         proxy::{Network, Proxy},
@@ -17,7 +17,7 @@ use crate::{
 
 impl LedgerFixture for Postgres {
     fn open_ledger(&self, clock: Arc<dyn Clock>) -> LedgerTables {
-        LedgerTables::postgres(PostgresConfig::parse(&self.database.url()).unwrap(), 7, clock)
+        LedgerTables::postgres(PostgresConfig::parse(&self.database.url()).unwrap(), RETENTION, clock)
     }
 
     async fn ledger_rows(&self, table: &str) -> i64 {
@@ -32,7 +32,7 @@ async fn calls_wait_while_the_server_is_gone() {
     let Some(mut database) = Database::breakable().await else { return };
     let mut server = PostgresConfig::parse(&database.url()).unwrap();
     (server.times.first_pause, server.times.longest_pause) = (Duration::ZERO, Duration::ZERO);
-    let (clock, ledger) = (clock(), LedgerTables::postgres(server, 7, clock()));
+    let (clock, ledger) = (clock(), LedgerTables::postgres(server, RETENTION, clock()));
     let record = || ledger.record(call(clock.now_ms(), "read", SampleEnding::Replied));
     record();
     ledger.flush().await.unwrap();
@@ -52,7 +52,7 @@ async fn calls_whose_commit_was_not_confirmed_count_once() {
     let proxy = Proxy::to(database.server.as_ref().unwrap().port, Network::Whole).await;
     let mut server = PostgresConfig::parse(&database.url_at(proxy.port())).unwrap();
     (server.times.first_pause, server.times.longest_pause) = (Duration::ZERO, Duration::ZERO);
-    let (clock, ledger) = (clock(), LedgerTables::postgres(server, 7, clock()));
+    let (clock, ledger) = (clock(), LedgerTables::postgres(server, RETENTION, clock()));
     let record = || ledger.record(call(clock.now_ms(), "read", SampleEnding::Replied));
     record();
     ledger.flush().await.unwrap();

@@ -7,7 +7,10 @@ use gatehouse_stores::LedgerTables;
 use rusqlite::Connection;
 
 use super::Sqlite;
-use crate::{engines::LedgerFixture, ledger_behaviours::ledger_behaviours};
+use crate::{
+    engines::LedgerFixture,
+    ledger_behaviours::{RETENTION, ledger_behaviours},
+};
 
 fn file(place: &Sqlite) -> PathBuf {
     place.dir.path().join("state/ledger.db")
@@ -15,7 +18,7 @@ fn file(place: &Sqlite) -> PathBuf {
 
 impl LedgerFixture for Sqlite {
     fn open_ledger(&self, clock: Arc<dyn Clock>) -> LedgerTables {
-        LedgerTables::sqlite(file(self), 7, clock)
+        LedgerTables::sqlite(file(self), RETENTION, clock)
     }
 
     async fn ledger_rows(&self, table: &str) -> i64 {

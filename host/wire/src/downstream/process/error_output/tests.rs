@@ -73,7 +73,7 @@ fn an_error_before_a_pause_does_not_explain_the_end() {
 #[test]
 fn a_credential_is_redacted_before_its_line_is_cut() {
     let redactor = Redactor::new([&gatehouse_core::http::Secret::new("s3cret-that-is-cut-in-two")]);
-    let errors = ErrorOutput::new(Arc::new(redactor));
+    let errors = ErrorOutput::new(Arc::new(redactor), ServerLog::default());
     for before in [285, 295, 1_190, 1_199] {
         let line = format!("{}s3cret-that-is-cut-in-two and more{}", "x".repeat(before), "y".repeat(20_000));
         errors.read_to_end(line.as_bytes());
