@@ -54,6 +54,9 @@ fn calls_of_all_hosts_are_listed_and_one_is_shown_with_its_times() {
     }
     let shown = place.run(&["calls", refused["id"].as_str().expect("an id")]).stdout();
     assert!(shown.contains("in the tool   did not run") && shown.contains("error "), "{shown}");
+    let bodies = place.run(&["calls", id, "--bodies"]);
+    assert_eq!(bodies.code(), 1);
+    assert!(bodies.stderr().contains("are not stored. With bodies = true under [ledger]"));
     let csv = place.run(&["calls", "--csv"]).stdout();
     assert!(csv.starts_with("time,id,principal,client,") && csv.lines().count() == 3, "{csv}");
     let table = place.run(&["calls"]).stdout();
@@ -85,15 +88,6 @@ fn wrong_arguments_and_a_ledger_that_is_off_are_named() {
     let unknown = place.run(&["calls", "019ad6c1-0f3b-7c52-9b0e-5a1f0c6de7b2"]);
     assert_eq!(unknown.code(), 1);
     assert!(unknown.stderr().contains("unknown call '019ad6c1-"), "{}", unknown.stderr());
-    Client::start(&place, "p").text("echo", json!({"text": "x"}));
-    let id = listed(&place, &[], 1)[0]["id"].as_str().expect("an id").to_owned();
-    let missing = place.run(&["calls", &id, "--bodies"]);
-    assert_eq!(missing.code(), 1);
-    assert!(
-        missing.stderr().contains("are not stored. With bodies = true under [ledger]"),
-        "{}",
-        missing.stderr()
-    );
     let outcome = place.run(&["calls", "--outcome", "timeout"]);
     assert_eq!(outcome.code(), 2);
     assert!(outcome.stderr().contains("unknown outcome 'timeout': expected one of ok, error, "));

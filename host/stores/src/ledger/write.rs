@@ -204,8 +204,9 @@ async fn tool_numbers<'a>(
          SELECT DISTINCT given.value ->> 0, given.value ->> 1, given.value ->> 2 FROM @json(?1) AS given WHERE true
          ON CONFLICT DO NOTHING";
     db.run(put, values![given]).await?;
-    let numbers = "SELECT CAST(given.value ->> 3 AS bigint), t.number FROM @json(?1) AS given
-         JOIN ledger_tool t ON t.kind = given.value ->> 0 AND t.source = given.value ->> 1 AND t.name = given.value ->> 2";
+    let numbers =
+        "SELECT CAST(given.value ->> 3 AS bigint), t.number FROM @json(?1) AS given CROSS JOIN ledger_tool t
+         WHERE t.kind = given.value ->> 0 AND t.source = given.value ->> 1 AND t.name = given.value ->> 2";
     let number = |row: &SqlRow<'_>| Ok((ids[row.get::<i64>(0)? as usize], row.get(1)?));
     db.rows(numbers, values![given], number).await
 }

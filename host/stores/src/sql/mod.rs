@@ -11,6 +11,9 @@
 //! | `@max(a, b)` | `max(a, b)` | `greatest(a, b)` |
 //! | `instr(a, b)` | the same | `strpos(a, b)` |
 //! | `@lock(FOR UPDATE)` | nothing, as one transaction writes at a time | `FOR UPDATE` |
+//!
+//! A list and tables are joined by `CROSS JOIN`, which SQLite does not reorder. In another order it reads the whole list
+//! for each row of a table.
 
 pub(crate) mod batch;
 pub(crate) mod database;

@@ -154,8 +154,9 @@ pub(crate) async fn put_items(
     let keys: Vec<String> = items.iter().map(|(key, _)| storable(key).into_owned()).collect();
     let given = items.iter().map(|(key, version)| json!([storable(key), version]));
     let given = serde_json::Value::from_iter(given).to_string();
-    let outdated = "DELETE FROM item WHERE corpus = ?1 AND key IN (SELECT i.key FROM @json(?2) AS given
-            JOIN item i ON i.corpus = ?1 AND i.key = given.value ->> 0 WHERE i.version <> given.value ->> 1)";
+    let outdated =
+        "DELETE FROM item WHERE number IN (SELECT i.number FROM @json(?2) AS given CROSS JOIN item i
+            WHERE i.corpus = ?1 AND i.key = given.value ->> 0 AND i.version <> given.value ->> 1)";
     db.run(outdated, values![corpus, given]).await?;
     db.run(INSERT_ITEMS, values![corpus, given]).await?;
     numbers(db, corpus, &keys).await

@@ -92,9 +92,9 @@ pub(super) async fn chunk_texts(db: Session<'_>, keys: &[String]) -> Result<Vec<
     let files: Vec<i64> = keys.iter().filter_map(|key| file_of_item(key)).collect();
     let asked = keys.iter().map(|key| json!([key, file_of_item(key)]));
     let asked = Value::from_iter(asked).to_string();
-    let sql = "SELECT i.key, c.file, c.start, c.stop, c.heading FROM @json(?1) AS given
-         JOIN item i ON i.corpus = ?2 AND i.key = given.value ->> 0
-         JOIN chunk c ON c.file = CAST(given.value ->> 1 AS bigint) AND c.item = i.number";
+    let sql = "SELECT i.key, c.file, c.start, c.stop, c.heading FROM @json(?1) AS given CROSS JOIN item i CROSS JOIN chunk c
+         WHERE i.corpus = ?2 AND i.key = given.value ->> 0
+            AND c.file = CAST(given.value ->> 1 AS bigint) AND c.item = i.number";
     let chunk = |row: &SqlRow<'_>| {
         let (start, stop): (i64, i64) = (row.get(2)?, row.get(3)?);
         let heading: String = row.get(4)?;
