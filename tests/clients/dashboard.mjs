@@ -138,7 +138,10 @@ async function act() {
   await page.click('button:has-text("Switch the selected tools off")');
   await page.waitForSelector('.notice');
   report.off = await notice();
-  await page.click('tr:has-text("server:many.fails") button');
+  await page.goto(`${base}/tools?preset=team&q=fails`);
+  assert.equal(await page.$('tbody tr'), null, 'a tool that is off is not listed');
+  await page.goto(`${base}/presets/team`);
+  await page.click('tr:has-text("many__fails") button:has-text("Switch on")');
   await page.waitForSelector('.notice');
   report.on = await notice();
 

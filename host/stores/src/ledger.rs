@@ -34,7 +34,7 @@ use tokio::{sync::watch, time::timeout};
 pub use self::health::LedgerHealth;
 use self::{
     health::LossCounter,
-    queue::{LedgerBatch, LedgerQueue},
+    queue::{LedgerBatch, LedgerQueue, MAX_BODY_BYTES},
 };
 #[cfg(feature = "postgres")]
 use crate::sql::postgres::{PostgresConfig, PostgresServer, ServerTables};
@@ -86,6 +86,8 @@ struct Inner {
 struct LedgerWriting {
     /// The day on which old calls were last deleted.
     cleaned: Option<i64>,
+    /// Bytes of arguments and replies since their sum was last compared with its limit. `None` if it never was.
+    new_body_bytes: Option<usize>,
     /// A batch of which it is unknown whether it was written.
     unconfirmed: Option<Batch<Arc<LedgerBatch>>>,
 }
@@ -184,19 +186,24 @@ impl Inner {
             };
             let (written, key_file) = (Arc::clone(&batch.content), self.key_file.clone());
             let (id, day, body_bytes) = (batch.id(), self.now() / DAY_MS, self.retention.body_bytes);
+            // Counting all of them takes longer than writing a batch.
+            let step = MAX_BODY_BYTES.min(self.retention.body_bytes as usize / 16);
+            let new_body_bytes = writing.new_body_bytes.unwrap_or(step) + written.body_bytes;
+            let forgets_bodies = written.body_bytes > 0 && new_body_bytes > step;
+            let new_body_bytes = if forgets_bodies { 0 } else { new_body_bytes };
             let write = async move |db: Session<'_>| {
                 if !batch::claim(db, "ledger_batch", &id, day).await? {
                     return Ok(());
                 }
                 let key = write::caller_key(db, key_file.as_deref()).await?;
                 write::insert(db, &written.sums, &written.rows, &key).await?;
-                if written.rows.iter().any(|row| row.bodies.is_some()) {
+                if forgets_bodies {
                     write::forget_bodies(db, body_bytes).await?;
                 }
                 Ok(())
             };
             match self.db.write_known(CALLS, write).await {
-                Ok(Commit::Done(())) => {}
+                Ok(Commit::Done(())) => writing.new_body_bytes = Some(new_body_bytes),
                 Err(fault) if !is_repeated => {
                     let lost = lock(&self.queue).requeue(&batch.content, &fault);
                     self.losses.record_write_failure(&fault, lost);

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::call_bodies::parsed;
 use crate::{
     ContentPart, Outcome, Source,
     http::{
@@ -53,6 +54,11 @@ pub(super) fn collect_secrets(value: &Value, secret: bool, into: &mut Vec<Secret
     *remaining -= 1;
     match value {
         Value::String(text) if secret => into.push(Secret::new(text.as_str())),
+        Value::String(text) => {
+            if let Some(data) = parsed(text) {
+                collect_secrets(&data, false, into, remaining);
+            }
+        }
         Value::Array(items) => items.iter().for_each(|item| collect_secrets(item, secret, into, remaining)),
         Value::Object(members) => {
             members.iter().for_each(|(name, member)| {

@@ -12,7 +12,10 @@ use tracing::Level;
 use super::{Next, Stage};
 use crate::{
     Call, CallContext, FaultKind, LogLimit, Outcome,
-    call::{call_bodies::call_bodies, failure_text::failure_text},
+    call::{
+        call_bodies::{MAX_BODY_BYTES, call_bodies},
+        failure_text::failure_text,
+    },
     json, names,
     ports::ledger::{CallBodies, SampleEnding},
 };
@@ -92,12 +95,16 @@ impl ObserveStage {
     async fn run_observed(&self, call: &mut Call, next: Next<'_>) -> Outcome {
         let context = Arc::clone(&call.context);
         let bytes_in = json::encoded_len(&call.arguments);
-        // As the client sent them: later stages fill and take them.
-        let sent = self.with_bodies.then(|| call.arguments.clone());
+        // Before later stages fill or take them.
+        let is_kept = self.with_bodies && bytes_in <= MAX_BODY_BYTES;
+        let sent = is_kept.then(|| call.arguments.clone());
         let outcome = next.run(call).await;
         let error =
             context.entry().ok().and_then(|entry| failure_text(&*entry.source, &call.arguments, &outcome));
-        let bodies = |sent| Some(call_bodies(&*context.entry().ok()?.source, &sent, &outcome));
+        let bodies = || {
+            let source = &*context.entry().ok()?.source;
+            Some(call_bodies(source, sent.as_ref(), bytes_in, &outcome))
+        };
         let (bytes_out, text_bytes_out) = match &outcome {
             Ok(reply) => (reply.bytes(), reply.text_bytes()),
             Err(fault) => (fault.message.len(), fault.message.len()),
@@ -110,7 +117,7 @@ impl ObserveStage {
             bytes_out,
             text_bytes_out,
             error,
-            bodies: sent.and_then(bodies),
+            bodies: self.with_bodies.then(bodies).flatten(),
         };
         for observer in self.observers.iter().filter(|observer| observer.is_on()) {
             observer.observe(&record);

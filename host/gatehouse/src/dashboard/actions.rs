@@ -151,7 +151,7 @@ fn switch_servers<'a>(
     Ok(edit::set_values(text, &values, env)?)
 }
 
-/// Gives a tool another name or description in a preset. Empty ones are those of the source.
+/// Gives a tool another name or description in a preset. An empty field changes nothing, and `-` is that of the source.
 fn describe_tool<'a>(
     snapshot: &Snapshot,
     text: &'a ConfigText,
@@ -162,10 +162,10 @@ fn describe_tool<'a>(
     let known = snapshot.tool(form.get("source"), form.get("tool")).ok_or("there is no such tool")?;
     let key = known.source.exposed_name(&known.spec.name).map_err(|reason| reason.to_string())?.to_string();
     let path = |name: &'static str| ["presets", preset, "tools", key.as_str(), name];
-    let value = |name: &str| Some(form.get(name).trim()).filter(|text| !text.is_empty()).map(Into::into);
-    let (name, description) = (path("name"), path("description"));
-    let values = [(&name[..], value("name")), (&description[..], value("description"))];
-    Ok(edit::set_values(text, &values, env)?)
+    let fields = ["name", "description"].map(|name| (path(name), form.get(name).trim()));
+    let given = fields.iter().filter(|(_, text)| !text.is_empty());
+    let values = given.map(|(path, text)| (&path[..], (*text != "-").then(|| (*text).into())));
+    Ok(edit::set_values(text, &values.collect::<Vec<_>>(), env)?)
 }
 
 fn own_preset<'a>(snapshot: &Snapshot, form: &'a Query) -> Result<&'a str, PlainError> {
@@ -193,7 +193,9 @@ async fn try_tool(snapshot: &Snapshot, form: &Query) -> Result<String, PlainErro
         known.spec.input_schema.get("properties").and_then(Value::as_object).into_iter().flatten()
     {
         let text = form.get(&format!("{ARGUMENT_PREFIX}{name}"));
-        if let Some(value) = argument_of(name, schema, text)? {
+        let required = known.spec.input_schema.get("required").and_then(Value::as_array);
+        let is_required = required.is_some_and(|names| names.iter().any(|other| other == name.as_str()));
+        if let Some(value) = argument_of(name, schema, is_required, text)? {
             arguments.insert(name.clone(), value);
         }
     }

@@ -15,7 +15,7 @@ use crate::{
     compose::{Composition, forget_failed_listings},
     config::{Config, edit, environment_file},
     control,
-    import::set_keys,
+    import::{SecretVariables, set_keys},
     plain_error::PlainError,
 };
 
@@ -26,6 +26,7 @@ const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 const MAX_VARIABLES: usize = 3;
 
 /// A server that was tested and is not saved yet.
+#[derive(Clone)]
 pub(super) struct TestedServer {
     name: String,
     definition: Map<String, Value>,
@@ -81,7 +82,23 @@ pub(super) async fn test(reader: &SnapshotReader, form: &Query) -> Result<String
             ("env", references.into()),
         ])
     };
+    let mut secrets = SecretVariables::default();
+    secrets.extract(name, "the command line or URL", &mut definition.clone());
+    if let Some((_, place)) = secrets.into_variables().first() {
+        bail!("{place} looks like a secret: enter it as a variable, and write ${{NAME}} in its place");
+    }
+    if let Some(variable) = variables
+        .iter()
+        .find_map(|(name, value)| env.secret(name).filter(|other| other.reveal() != value).map(|_| name))
+    {
+        bail!("{variable} has another value already, which other servers may need; choose another name");
+    }
     let text = global.locate_config(env)?.text;
+    if text.file.is_none() {
+        bail!(
+            "there is no presets.toml to save it in: use `gatehouse servers add`, or `gatehouse init` first"
+        );
+    }
     let change = edit::add_servers(&text, &BTreeMap::from([(name, &definition)]), env)?;
     let folder =
         tempfile::tempdir().map_err(|error| format!("cannot make a directory for the test: {error}"))?;
@@ -111,19 +128,15 @@ pub(super) async fn save(
     form: &Query,
 ) -> Result<String, PlainError> {
     let (global, env) = reader.origin();
-    let tested = lock(&reader.tested).take_if(|tested| tested.name == form.get("name"));
+    let tested = lock(&reader.tested).clone().filter(|tested| tested.name == form.get("name"));
     let TestedServer { name, definition, variables } = tested.ok_or("test the server before you save it")?;
-    let file = environment_file::read()?;
-    let is_other = |(name, value): &(&String, &String)| file.get(*name).is_some_and(|other| other != *value);
-    if let Some((variable, _)) = variables.iter().find(is_other) {
-        bail!("{variable} has another value already, which other servers may need; choose another name");
-    }
     let text = global.locate_config(env)?.text;
     let change = edit::add_servers(&text, &BTreeMap::from([(name.as_str(), &definition)]), env)?;
     if !variables.is_empty() {
         environment_file::write(&variables)?;
     }
     change.write_trusted(&snapshot.composition.config)?;
+    *lock(&reader.tested) = None;
     forget_failed_listings(&snapshot.composition.config.state);
     control::reload(&snapshot.composition.config.state, &snapshot.config_file()).await;
     let restart = if variables.is_empty() { "" } else { " Hosts read its variables at their next start." };

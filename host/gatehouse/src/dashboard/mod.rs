@@ -17,7 +17,7 @@ mod tools;
 mod view;
 mod wiki;
 
-use std::{collections::HashMap, time::Duration};
+use std::{borrow::Cow, collections::HashMap, time::Duration};
 
 use askama::Template as _;
 use async_trait::async_trait;
@@ -98,9 +98,9 @@ impl Dashboard {
             }
             let notice = actions::run(&self.reader, path, &form).await;
             let notice = notice.unwrap_or_else(|reason| reason.to_string());
-            session.leave_notice(Cell::lines(&notice).text);
+            let number = session.leave_notice(Cell::lines(&notice).text);
             let back = actions::page_after(path, &form);
-            return Ok(Reply::See(back));
+            return Ok(Reply::See(format!("{back}?notice={number}")));
         }
         let snapshot = self.reader.read().await?;
         let hosts = control::running(&snapshot.composition.config.state).await;
@@ -128,7 +128,7 @@ impl Dashboard {
             return Ok(Reply::Page(StatusCode::NOT_FOUND, Page::new("Not found", "", vec![section])));
         };
         page.csrf = session.csrf();
-        page.notices.extend(session.take_notice());
+        page.notices.extend(session.take_notice(query.get("notice")));
         page.notices.extend(snapshot.config_error.clone());
         page.notices.extend(hosts.iter().filter_map(|host| host.silent.as_ref().map(|_| host.to_string())));
         Ok(Reply::Page(StatusCode::OK, page))
@@ -216,7 +216,10 @@ struct Query(Vec<(String, String)>);
 impl Query {
     fn parse(text: &str) -> Self {
         let url = Url::parse(&format!("http://localhost/?{text}"));
-        Self(url.map(|url| url.query_pairs().into_owned().collect()).unwrap_or_default())
+        // Browsers send the lines of a text with CR LF.
+        let pair =
+            |(name, value): (Cow<'_, str>, Cow<'_, str>)| (name.into_owned(), value.replace("\r\n", "\n"));
+        Self(url.map(|url| url.query_pairs().map(pair).collect()).unwrap_or_default())
     }
 
     /// Returns the value, or an empty text.
@@ -230,7 +233,7 @@ impl Query {
 
     /// Returns the pairs with another value, for an address. Another filter starts at the first page.
     fn with(&self, name: &str, value: &str) -> String {
-        let stays = |key: &str| key != name && !["page", "before"].contains(&key);
+        let stays = |key: &str| key != name && !["page", "before", "notice"].contains(&key);
         let pairs = self.0.iter().filter(|(key, value)| stays(key) && !value.is_empty());
         let pairs = pairs.map(|(key, value)| (key.as_str(), value.as_str()));
         encoded(pairs.chain([(name, value)].into_iter().filter(|(_, value)| !value.is_empty())))

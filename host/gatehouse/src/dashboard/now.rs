@@ -2,7 +2,7 @@
 
 use gatehouse_core::ports::{
     Clock as _, ToolIndex as _,
-    ledger::{MetricsFilter, StoredCallFilter, ToolMetrics},
+    ledger::{ActivityFilter, MetricsFilter, ToolMetrics},
 };
 
 use super::{
@@ -26,12 +26,9 @@ pub(super) async fn page(
     week: &Week,
 ) -> Result<Page, PlainError> {
     let (stores, now) = (&snapshot.composition.stores, SystemClock.now_ms());
-    let recent = StoredCallFilter {
-        since: now - RECENT_MINUTES * 60_000,
-        limit: usize::MAX,
-        ..StoredCallFilter::default()
-    };
-    let recent = stores.recorded.calls(&recent).await?.len() as u64;
+    let span = RECENT_MINUTES * 60_000;
+    let recent = ActivityFilter { source: None, tool: None, since: now - span, slot_ms: span };
+    let recent: u64 = stores.recorded.activity(&recent).await?.iter().map(|slot| slot.calls).sum();
     let today = stores.metrics(&MetricsFilter { days: Some(1), ..MetricsFilter::default() }).await?;
     let changes = stores.tools.pending_changes().await?.into_iter().filter(|held| held.held_back).count();
     let servers = server_rows(snapshot, hosts);

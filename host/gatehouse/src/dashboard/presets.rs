@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use gatehouse_core::{SourceId, capability::Capability};
+use gatehouse_core::{SourceId, ToolId, capability::Capability};
 
 use super::{
     Query, encoded_pair, paged, segment,
@@ -97,9 +97,18 @@ pub(super) fn preset_switch(
     is_own.then(|| Form::post("/presets/tools", &[("preset", preset)], &[("set", set, label)]))
 }
 
-/// Returns the pattern that only this tool matches.
-pub(super) fn exact_pattern(source: &SourceId, tool: &str) -> String {
-    format!("{}:{}.{}", source.kind(), globset::escape(source.name()), globset::escape(tool))
+/// Returns the pattern by which a preset denies a tool, and nothing else.
+pub(super) fn deny_pattern(snapshot: &Snapshot, preset: &str, source: &SourceId, tool: &str) -> String {
+    let id = ToolId { source: source.clone(), name: tool.into() };
+    // A server's own name holds even if a preset gives the tool another one.
+    let name = id.whole_name().or_else(|| {
+        let preset = snapshot.presets.iter().find(|known| known.name == preset)?;
+        let mut listed = preset.tools.as_ref().ok()?.iter();
+        listed
+            .find(|listed| listed.source == *source && *listed.tool == *tool)
+            .map(|listed| listed.name.clone())
+    });
+    globset::escape(name.as_deref().unwrap_or(tool))
 }
 
 fn cost(tools: &[ListedTool]) -> usize {

@@ -1,5 +1,7 @@
 //! Servers by state, one server, and changed definitions that wait for a review.
 
+use std::{collections::HashMap, time::Duration};
+
 use gatehouse_core::{
     ports::{
         Clock as _, ToolIndex as _,
@@ -24,6 +26,15 @@ use crate::{
     control::RunningHost,
     plain_error::PlainError,
 };
+
+/// Changed definitions on a page. One can have thousands of lines.
+const MAX_CHANGES: usize = 8;
+
+/// Maximum bytes of a comparison.
+const MAX_DIFF: usize = 5_000;
+
+/// Time after which a comparison shows the rest as replaced.
+const DIFF_TIMEOUT: Duration = Duration::from_millis(20);
 
 pub(super) const HEADER: [&str; 6] = ["Server", "State", "Tools", "In hosts", "Last error", "Action"];
 
@@ -116,12 +127,14 @@ fn reconnect(server: &str) -> Form {
 
 /// Returns the configured servers with their states, those with problems first.
 pub(super) fn server_rows(snapshot: &Snapshot, hosts: &[RunningHost]) -> Vec<ServerRow> {
+    let mut by_server = HashMap::<String, Vec<(u32, HostServer)>>::new();
+    for host in hosts {
+        for status in host.servers.iter().filter_map(|status| HostServer::deserialize(status).ok()) {
+            by_server.entry(status.name.clone()).or_default().push((host.facts.pid, status));
+        }
+    }
     let rows = snapshot.servers.iter().map(|(name, server)| {
-        let of_host = |host: &RunningHost| {
-            let statuses = host.servers.iter().filter_map(|status| HostServer::deserialize(status).ok());
-            statuses.into_iter().find(|status| status.name == *name).map(|status| (host.facts.pid, status))
-        };
-        let statuses: Vec<(u32, HostServer)> = hosts.iter().filter_map(of_host).collect();
+        let statuses = by_server.remove(name).unwrap_or_default();
         let worst = statuses.iter().map(|(_, status)| match (status.state, status.circuit) {
             (ServerState::Failed, _) | (_, CircuitState::Open) => RowState::Broken,
             (ServerState::Connecting, _) => RowState::Starting,
@@ -218,13 +231,15 @@ pub(super) async fn server(
     Ok(Some(Page::new(format!("Server {}", Cell::from(name).text), "/servers", sections)))
 }
 
-/// Returns the changed definitions, each before and after, with the button that approves it.
+/// Returns the first changed definitions, each before and after, with the button that approves it.
 fn changes(held: &[PendingChange]) -> Vec<Section> {
     let mut sections = Vec::new();
-    for (place, held) in held.iter().filter(|held| held.held_back).enumerate() {
+    let held: Vec<&PendingChange> = held.iter().filter(|held| held.held_back).collect();
+    for (place, held) in held.iter().take(MAX_CHANGES).enumerate() {
         let (before, now) =
             (held.before.as_deref().map(pretty_json).unwrap_or_default(), pretty_json(&held.now));
-        let diff = TextDiff::from_lines(&before, &now).unified_diff().header("approved", "now").to_string();
+        let diff = TextDiff::configure().timeout(DIFF_TIMEOUT).diff_lines(&before, &now);
+        let diff = diff.unified_diff().header("approved", "now").to_string();
         let (server, label) = (Cell::from(&held.server).text, held.label());
         let form = Form::post(
             "/review",
@@ -232,11 +247,21 @@ fn changes(held: &[PendingChange]) -> Vec<Section> {
             &[("", "", "Approve this change")],
         );
         let heading = format!("{server}: {} has changed", Cell::from(&label).text);
-        sections.push(Section {
-            id: if place == 0 { "changes" } else { "" },
-            links: vec![Cell::form(form)],
-            ..Section::new(heading, Content::Text(Cell::lines(&diff).text))
-        });
+        // A person approves only what the page shows whole.
+        let (links, diff) = if diff.len() > MAX_DIFF {
+            (
+                Vec::new(),
+                format!("This change is too long for a page: run `gatehouse servers review {server}`."),
+            )
+        } else {
+            (vec![Cell::form(form)], Cell::lines(&diff).text)
+        };
+        let id = if place == 0 { "changes" } else { "" };
+        sections.push(Section { id, links, ..Section::new(heading, Content::Text(diff)) });
+    }
+    if held.len() > MAX_CHANGES {
+        let about = format!("{} more changes follow, when these are approved.", held.len() - MAX_CHANGES);
+        sections.push(Section::new("", Content::Nothing).about(about));
     }
     sections
 }

@@ -1,6 +1,9 @@
 //! The one browser that may open the pages: a token in the printed address is used once, and becomes a cookie.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex},
+};
 
 use gatehouse_core::{hash::sha256_hex, lock};
 use gatehouse_wire::serve::SealKeys;
@@ -8,7 +11,8 @@ use http::{HeaderMap, header::COOKIE};
 
 use crate::plain_error::PlainError;
 
-const COOKIE_NAME: &str = "gatehouse-dashboard";
+/// Results that no page has shown yet.
+const MAX_NOTICES: usize = 8;
 
 pub(super) struct Sessions {
     /// Digest of the token. `None` once it was used.
@@ -20,15 +24,22 @@ pub(super) struct Sessions {
 /// The session that the token opens.
 pub(super) struct Session {
     key: String,
-    /// Shown on the next page.
-    notice: Mutex<Option<String>>,
+    /// Its own for each dashboard, because a browser sends cookies to every port.
+    cookie: String,
+    /// Results of actions by number, until a page shows them.
+    notices: Mutex<(u64, VecDeque<(u64, String)>)>,
 }
 
 impl Sessions {
     pub(super) fn new() -> Result<Self, PlainError> {
         let (token, key) = (random()?, random()?);
         let token_digest = Mutex::new(Some(sha256_hex(&token)));
-        Ok(Self { token_digest, token, session: Arc::new(Session { key, notice: Mutex::default() }) })
+        let cookie = format!("gatehouse-dashboard-{}", &sha256_hex(&key)[..8]);
+        Ok(Self {
+            token_digest,
+            token,
+            session: Arc::new(Session { key, cookie, notices: Mutex::default() }),
+        })
     }
 
     pub(super) fn token(&self) -> &str {
@@ -39,14 +50,14 @@ impl Sessions {
     pub(super) fn open(&self, token: &str) -> Option<String> {
         // Digests are compared, so that the time tells nothing about the token.
         lock(&self.token_digest).take_if(|digest| *digest == sha256_hex(token))?;
-        Some(format!("{COOKIE_NAME}={}; HttpOnly; SameSite=Strict; Path=/", self.session.key))
+        Some(format!("{}={}; HttpOnly; SameSite=Strict; Path=/", self.session.cookie, self.session.key))
     }
 
     /// Returns the session of a request.
     pub(super) fn find(&self, headers: &HeaderMap) -> Option<Arc<Session>> {
         let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
         let pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
-        let mut keys = pairs.filter(|(name, _)| *name == COOKIE_NAME).map(|(_, key)| key);
+        let mut keys = pairs.filter(|(name, _)| *name == self.session.cookie).map(|(_, key)| key);
         let digest = sha256_hex(&self.session.key);
         keys.any(|key| sha256_hex(key) == digest).then(|| Arc::clone(&self.session))
     }
@@ -62,12 +73,21 @@ impl Session {
         sha256_hex(csrf) == sha256_hex(self.csrf())
     }
 
-    pub(super) fn leave_notice(&self, notice: String) {
-        *lock(&self.notice) = Some(notice);
+    /// Stores a notice for the page that takes it, and returns its number.
+    pub(super) fn leave_notice(&self, notice: String) -> u64 {
+        let (last, notices) = &mut *lock(&self.notices);
+        *last += 1;
+        notices.push_back((*last, notice));
+        if notices.len() > MAX_NOTICES {
+            notices.pop_front();
+        }
+        *last
     }
 
-    pub(super) fn take_notice(&self) -> Option<String> {
-        lock(&self.notice).take()
+    pub(super) fn take_notice(&self, number: &str) -> Option<String> {
+        let (_, notices) = &mut *lock(&self.notices);
+        let place = notices.iter().position(|(known, _)| known.to_string() == number)?;
+        notices.remove(place).map(|(_, notice)| notice)
     }
 }
 

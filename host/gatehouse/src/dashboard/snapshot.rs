@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, HashMap},
     fs,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::Arc,
     time::SystemTime,
 };
@@ -16,7 +16,7 @@ use super::add::TestedServer;
 use crate::{
     cli::tokens,
     compose::{Composition, KnownServer},
-    config::Env,
+    config::{Env, environment_file},
     global_args::GlobalArgs,
     plain_error::PlainError,
 };
@@ -87,7 +87,14 @@ impl SnapshotReader {
         }
         let (composition, config_error) = match &*last {
             None => (Arc::new(self.global.compose_without_servers(&self.env)?), None),
-            Some((_, before)) => self.compose_again(&before.composition).await,
+            Some((_, before)) => {
+                // Before the files are read, so that a change meanwhile is read by the next request.
+                let times = file_times(&before.composition);
+                let (composition, error) = self.compose_again(&before.composition).await;
+                let snapshot = Arc::new(self.take(composition, error).await?);
+                *last = Some((times, Arc::clone(&snapshot)));
+                return Ok(snapshot);
+            }
         };
         let times = file_times(&composition);
         let snapshot = Arc::new(self.take(composition, config_error).await?);
@@ -107,7 +114,11 @@ impl SnapshotReader {
 
     /// Composes the file as it is now, or returns the former composition with the reason.
     async fn compose_again(&self, before: &Arc<Composition>) -> (Arc<Composition>, Option<String>) {
-        let config = match self.global.config(&self.env) {
+        let env = match Env::read() {
+            Ok(env) => env,
+            Err(error) => return (Arc::clone(before), Some(error.to_string())),
+        };
+        let config = match self.global.config(&env) {
             Ok(config) => Arc::new(config),
             Err(error) => return (Arc::clone(before), Some(error.to_string())),
         };
@@ -197,7 +208,7 @@ impl Snapshot {
 fn file_times(composition: &Composition) -> FileTimes {
     let config = &composition.config;
     let state = ["tools.db", "tools.db-wal", "servers"].map(|name| config.state.join(name));
-    let files: Vec<&Path> =
-        config.file.iter().chain(&state).chain(&config.gate_folders).map(PathBuf::as_path).collect();
-    files.into_iter().map(|file| fs::metadata(file).and_then(|about| about.modified()).ok()).collect()
+    let environment = environment_file::path();
+    let files = config.file.iter().chain(&state).chain(&config.gate_folders).chain(&environment);
+    files.map(|file| fs::metadata(file).and_then(|about| about.modified()).ok()).collect()
 }

@@ -46,7 +46,7 @@ pub(super) fn describe_section(source: &str, tool: &str, presets: &[String]) -> 
     let mut form = tool_form("/tools/describe", source, tool, presets, "Save in presets.toml");
     form.fields.push(Field::text("name", "Name", ""));
     form.fields.push(Field { kind: FieldKind::Lines, ..Field::text("description", "Description", "") });
-    let about = "Clients of the preset see this instead. An empty field shows what the gate or server says.";
+    let about = "Clients of the preset see this instead. An empty field changes nothing, and - shows again what the gate or server says.";
     Section::new("Another name or description", Content::Form(form)).about(about)
 }
 
@@ -58,14 +58,21 @@ fn tool_form(action: &str, source: &str, tool: &str, presets: &[String], button:
 }
 
 /// Returns the argument that a field of the form contains. `None` if it is left out.
-pub(super) fn argument_of(name: &str, schema: &Value, text: &str) -> Result<Option<Value>, PlainError> {
+pub(super) fn argument_of(
+    name: &str,
+    schema: &Value,
+    is_required: bool,
+    text: &str,
+) -> Result<Option<Value>, PlainError> {
     let invalid =
         |reason: &dyn std::fmt::Display| PlainError::from(format!("argument '{name}' is not JSON: {reason}"));
     Ok(match schema["type"].as_str() {
-        Some("boolean") => (text == "1").then_some(Value::Bool(true)),
+        Some("boolean") => (text == "1" || is_required).then_some(Value::Bool(text == "1")),
         _ if text.is_empty() => None,
         Some("string") => Some(text.into()),
-        _ if schema["enum"].is_array() => Some(text.into()),
+        _ if schema["enum"].as_array().is_some_and(|values| values.iter().all(Value::is_string)) => {
+            Some(text.into())
+        }
         _ => Some(serde_json::from_str(text).map_err(|error| invalid(&error))?),
     })
 }

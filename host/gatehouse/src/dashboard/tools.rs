@@ -15,7 +15,7 @@ use super::{
     Query,
     charts::{Week, ago, duration},
     paged,
-    presets::{exact_pattern, preset_switch},
+    presets::{deny_pattern, preset_switch},
     segment,
     snapshot::{KnownTool, Snapshot},
     tool_forms::{describe_section, try_section},
@@ -154,7 +154,8 @@ pub(super) async fn page(snapshot: &Snapshot, query: &Query) -> Result<Page, Pla
         let mut cells = entry.cells(now);
         if switches.is_some() {
             let name = std::mem::take(&mut cells[0]);
-            cells[0] = name.checkbox("tool", exact_pattern(&entry.tool.source, &entry.tool.spec.name));
+            cells[0] = name
+                .checkbox("tool", deny_pattern(snapshot, preset, &entry.tool.source, &entry.tool.spec.name));
         }
         cells
     });
@@ -176,6 +177,7 @@ pub(super) async fn page(snapshot: &Snapshot, query: &Query) -> Result<Page, Pla
                 ..Field::text("unused", "Only unused ones", query.get("unused"))
             },
             Field { kind: FieldKind::Hidden, ..Field::text("sort", "", sort) },
+            Field { kind: FieldKind::Hidden, ..Field::text("preset", "", preset) },
         ],
         buttons: vec![("", String::new(), "Search".into())],
         ..Form::default()

@@ -107,7 +107,7 @@ impl Content {
 pub(super) struct Cell {
     pub(super) text: String,
     pub(super) href: Option<String>,
-    /// Class of the text: `bad`, `warn`, `good` or `quiet`.
+    /// Class of the text: `bad`, `warn` or `quiet`.
     pub(super) tone: &'static str,
     pub(super) form: Option<Form>,
     /// Name and value of a checkbox before the text, which names it.
@@ -129,7 +129,7 @@ impl Cell {
     /// Creates a cell of a text whose lines stay.
     pub(super) fn lines(text: &str) -> Self {
         let shown: String = text.chars().take(MAX_LINES_TEXT).collect();
-        let rest = if shown.len() < text.len() { "\n…" } else { "" };
+        let rest = if shown.len() < text.len() { "\n… (the rest is not shown)" } else { "" };
         let lines: Vec<String> = shown.lines().map(|line| quoted(line, MAX_LINES_TEXT)).collect();
         Self { text: lines.join("\n") + rest, ..Self::default() }
     }

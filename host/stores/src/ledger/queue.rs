@@ -14,7 +14,7 @@ const MAX_ROWS: usize = 1_000;
 const MAX_REFUSED: usize = 5;
 
 /// Maximum bytes of their arguments and replies. Further calls are stored without.
-const MAX_BODY_BYTES: usize = 16 << 20;
+pub(super) const MAX_BODY_BYTES: usize = 16 << 20;
 
 #[derive(Default)]
 pub(super) struct LedgerQueue {
@@ -31,7 +31,7 @@ pub(super) struct LedgerBatch {
     pub(super) rows: Vec<CallSample>,
     /// Number of refused calls, also of those without a row.
     refused: usize,
-    body_bytes: usize,
+    pub(super) body_bytes: usize,
 }
 
 impl LedgerBatch {
@@ -67,7 +67,12 @@ impl LedgerQueue {
             let newest = &unwritten.rows[unwritten.rows.len() - room..];
             self.waiting.rows.splice(..0, newest.iter().cloned());
             self.waiting.refused += unwritten.refused;
-            self.waiting.body_bytes += unwritten.body_bytes;
+            let mut room = MAX_BODY_BYTES;
+            for row in self.waiting.rows.iter_mut().rev() {
+                row.bodies = row.bodies.take().filter(|bodies| bodies.bytes() <= room);
+                room -= row.bodies.as_ref().map_or(0, CallBodies::bytes);
+            }
+            self.waiting.body_bytes = MAX_BODY_BYTES - room;
         } else {
             self.dropped += unwritten.sums.calls;
         }

@@ -176,6 +176,10 @@ pub(super) async fn insert<'s>(
 
 /// Removes the oldest arguments and replies beyond `max_bytes`.
 pub(super) async fn forget_bodies(db: Session<'_>, max_bytes: u32) -> Result<()> {
+    let all = "SELECT CAST(coalesce(sum(body_bytes), 0) AS bigint) FROM ledger_call WHERE body_bytes > 0";
+    if db.value::<i64>(all, &[]).await? <= i64::from(max_bytes) {
+        return Ok(());
+    }
     let last = "SELECT max(number) FROM (SELECT number, CAST(sum(body_bytes) OVER (ORDER BY number DESC) AS bigint) AS bytes
          FROM ledger_call WHERE body_bytes > 0) AS bodies WHERE bytes > ?1";
     let last: Option<i64> = db.value(last, values![i64::from(max_bytes)]).await?;

@@ -211,7 +211,8 @@ impl ApprovalQueue {
         };
         let shared = |open: &mut OpenRequest| allow && request.is_shared && open.key == request.key;
         let others: Vec<OpenRequest> = requests.open.extract_if(.., shared).collect();
-        for other in others {
+        // The approval is remembered for their callers, too, so those that have left need none of their own.
+        for other in others.into_iter().filter(|other| other.answer.is_some()) {
             requests.answer(other, allow);
         }
         AnswerEffect::Taken { is_connected: requests.answer(request, allow) }

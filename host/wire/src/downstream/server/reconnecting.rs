@@ -25,6 +25,7 @@ impl DownstreamServer {
             let mut inner = lock(&self.inner);
             inner.breaker.record_success();
             inner.state = ServerState::Configured;
+            inner.connected_at = None;
             inner.connection.take()
         };
         if let Some(connection) = connection {
