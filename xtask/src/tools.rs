@@ -82,7 +82,9 @@ pub(crate) fn browser() -> Result<PathBuf> {
         install_in_system(&BROWSER).context("browser tests need chromium")?;
     }
     anyhow::ensure!(has(), "chromium is installed but does not start");
-    Ok(PathBuf::from("chromium"))
+    // Playwright does not look for a program in PATH.
+    let path = process::output(process::command("sh").args(["-c", "command -v chromium"]))?;
+    Ok(PathBuf::from(path.trim()))
 }
 
 /// The flag that answers each question with yes.
