@@ -17,7 +17,7 @@ mod tools;
 mod view;
 mod wiki;
 
-use std::{borrow::Cow, collections::HashMap, time::Duration};
+use std::{borrow::Cow, collections::HashMap, sync::Arc, time::Duration};
 
 use askama::Template as _;
 use async_trait::async_trait;
@@ -51,14 +51,14 @@ const CHART_AGE: Duration = Duration::from_secs(10);
 type ReadActivity = (Instant, Vec<Activity>);
 
 pub(crate) struct Dashboard {
-    reader: SnapshotReader,
+    reader: Arc<SnapshotReader>,
     sessions: Sessions,
     weeks: Mutex<HashMap<(String, String), ReadActivity>>,
 }
 
 impl Dashboard {
     pub(crate) fn new(global: GlobalArgs, env: Env) -> Result<Self, PlainError> {
-        let reader = SnapshotReader::new(global, env);
+        let reader = Arc::new(SnapshotReader::new(global, env));
         Ok(Self { reader, sessions: Sessions::new()?, weeks: Mutex::default() })
     }
 
@@ -96,16 +96,25 @@ impl Dashboard {
             if !session.allows(form.get("csrf")) {
                 return Ok(Reply::Refused);
             }
-            let notice = actions::run(&self.reader, path, &form).await;
-            let notice = notice.unwrap_or_else(|reason| reason.to_string());
+            // In its own task: a browser that goes away must not stop it between a change and its record.
+            let (reader, action) = (Arc::clone(&self.reader), path.to_owned());
+            let run = async move {
+                let notice = actions::run(&reader, &action, &form).await;
+                (notice.unwrap_or_else(|reason| reason.to_string()), form)
+            };
+            let (notice, form) = tokio::spawn(run).await.map_err(|error| error.to_string())?;
             let number = session.leave_notice(Cell::lines(&notice).text);
             let back = actions::page_after(path, &form);
             return Ok(Reply::See(format!("{back}?notice={number}")));
         }
         let snapshot = self.reader.read().await?;
-        let hosts = control::running(&snapshot.composition.config.state).await;
         let segments: Vec<String> = path.split('/').skip(1).map(decoded).collect();
         let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
+        // Each page that needs no host is fast, even if one hangs.
+        let hosts = match segments.as_slice() {
+            ["" | "servers", ..] => control::running(&snapshot.composition.config.state).await,
+            _ => Vec::new(),
+        };
         let page = match segments.as_slice() {
             [""] => Some(now::page(&snapshot, &hosts, &self.week(&snapshot, "", "").await?).await?),
             ["calls"] => Some(calls::page(&snapshot, &query).await?),
