@@ -83,6 +83,8 @@ fn normalized(text: &str) -> String {
         (r"\b[0-9a-f]{12,64}\b", "DIGEST"),
         (r"\b[0-9a-f]{4}…", "DIGEST"),
         (r"\b\d+ bytes\b", "SIZE"),
+        (r"\d{4}-\d{2}-\d{2}T", "DATE T"),
+        (r"waiting for [^\n]* so far; Ctrl-C stops waiting\n", ""),
         (r"·*[█▇▆▅▄▃▂▁]", "DAYS"),
         // Long lines are wrapped, with spaces at the start of each further line.
         (r"\n +", " "),
