@@ -68,9 +68,9 @@ fn redacted_text(text: &str, redact: &impl Fn(&str) -> String) -> String {
     }
 }
 
-/// Returns the object or list that a text is.
+/// Returns the object or list that a text is. `None` for a long one, which takes many times its size in memory.
 pub(super) fn parsed(text: &str) -> Option<Value> {
-    let is_json = text.trim_start().starts_with(['{', '[']);
+    let is_json = text.len() <= MAX_BODY_BYTES && text.trim_start().starts_with(['{', '[']);
     is_json.then(|| serde_json::from_str(text).ok()).flatten()
 }
 

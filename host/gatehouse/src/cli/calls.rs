@@ -131,7 +131,7 @@ pub(crate) async fn read_bodies(composition: &Composition, id: &str) -> Result<C
     Ok(bodies)
 }
 
-/// Returns arguments and reply as text. Hidden characters are escaped.
+/// Returns arguments and reply as text. Spaces replace hidden characters.
 pub(crate) fn body_lines(bodies: &CallBodies) -> String {
     let reply: Vec<String> = bodies.reply.lines().map(|line| names::quoted(line, usize::MAX)).collect();
     format!("arguments     {}\nreply\n{}", names::quoted(&bodies.arguments, usize::MAX), reply.join("\n"))

@@ -95,9 +95,7 @@ pub(super) async fn test(reader: &SnapshotReader, form: &Query) -> Result<String
     }
     let text = global.locate_config(env)?.text;
     if text.file.is_none() {
-        bail!(
-            "there is no presets.toml to save it in: use `gatehouse servers add`, or `gatehouse init` first"
-        );
+        bail!("there is no presets.toml to save it in: use `gatehouse servers add`, which needs none");
     }
     let change = edit::add_servers(&text, &BTreeMap::from([(name, &definition)]), env)?;
     let folder =

@@ -115,7 +115,7 @@ pub(super) struct Cell {
 }
 
 impl<T: AsRef<str>> From<T> for Cell {
-    /// Creates a cell of a text from anywhere: hidden characters are escaped.
+    /// Creates a cell of a text from anywhere: spaces replace hidden characters.
     fn from(text: T) -> Self {
         Self { text: quoted(text.as_ref(), MAX_TEXT), ..Self::default() }
     }
